@@ -1,0 +1,157 @@
+"""One exception per meaning, each with the HTTP status, `type` and `code` under which a client sees it.
+
+    OpenProxyError
+    |-- BadRequest 400                 the request is wrong; `param` names the field
+    |   |-- UnknownLanguage            a language that is not one of the allowed values
+    |   |-- FormatUnavailable          an output format that this transcript or model cannot be made into
+    |   `-- AudioError                 the file cannot be transcribed
+    |       |-- AudioUnreadable        empty, no audio track, not recognised, no samples, damaged
+    |       `-- AudioTooLong           beyond a limit: seconds, samples, rate, channels
+    |-- Unauthorized 401
+    |-- NotFound 404
+    |-- UploadTooLarge 413
+    |-- ModelUnusable 400              a model reference that cannot be served; says what was found or what to install
+    |-- NotSupported 501               the loaded model cannot do this
+    `-- Unavailable 503                try again later; `retry_after` says when
+        |-- Loading                    the model is still being loaded
+        |-- Busy                       the queue is full
+        |-- WorkerDied                 the process of the model ended while it worked on this request
+        `-- (504) TimedOut             the work took longer than its limit
+
+A message never holds a secret, a traceback or a path of the server.
+"""
+
+from typing import Any, ClassVar
+
+
+class OpenProxyError(Exception):
+    """The root: `message` is for the user, `param` the field at fault, `code` what a client can act on."""
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "server_error"
+    default_code: ClassVar[str | None] = None
+
+    def __init__(
+        self, message: str, *, param: str | None = None, code: str | None = None, retry_after: int | None = None
+    ):
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.code = code if code is not None else self.default_code
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep every field when the error crosses from the process of the model."""
+        return _rebuild, (self.__class__, self.message, self.param, self.code, self.retry_after)
+
+
+def _rebuild(
+    kind: type[OpenProxyError], message: str, param: str | None, code: str | None, retry_after: int | None
+) -> OpenProxyError:
+    return kind(message, param=param, code=code, retry_after=retry_after)
+
+
+class BadRequest(OpenProxyError):
+    """The request cannot be served as it is."""
+
+    status = 400
+    type = "invalid_request_error"
+
+
+class UnknownLanguage(BadRequest):
+    """`language` is none of the allowed values."""
+
+    default_code = "invalid_language"
+
+
+class FormatUnavailable(BadRequest):
+    """The output format needs something that is not there; the message names it."""
+
+    default_code = "unsupported_format"
+
+
+class AudioError(BadRequest):
+    """The file cannot be transcribed."""
+
+    default_code = "invalid_audio"
+
+
+class AudioUnreadable(AudioError):
+    """Nothing in the file can be decoded into samples."""
+
+
+class AudioTooLong(AudioError):
+    """The audio goes beyond a limit; the message names the limit and the value."""
+
+    default_code = "audio_too_long"
+
+
+class Unauthorized(OpenProxyError):
+    """No key, or a wrong one."""
+
+    status = 401
+    type = "authentication_error"
+    default_code = "invalid_api_key"
+
+
+class NotFound(OpenProxyError):
+    """There is nothing of that name."""
+
+    status = 404
+    type = "not_found_error"
+
+
+class UploadTooLarge(OpenProxyError):
+    """The body is larger than the limit."""
+
+    status = 413
+    type = "invalid_request_error"
+    default_code = "upload_too_large"
+
+
+class ModelUnusable(OpenProxyError):
+    """A model reference that cannot be loaded: what was found there, or which package is missing."""
+
+    status = 400
+    type = "invalid_request_error"
+    default_code = "model_unusable"
+
+
+class NotSupported(OpenProxyError):
+    """The loaded model has no such ability."""
+
+    status = 501
+    type = "not_supported_error"
+
+
+class Unavailable(OpenProxyError):
+    """The server cannot take this now."""
+
+    status = 503
+    type = "server_error"
+
+
+class Loading(Unavailable):
+    """The model is not loaded yet."""
+
+    default_code = "loading"
+
+
+class Busy(Unavailable):
+    """Every slot works and the queue is full."""
+
+    default_code = "busy"
+
+
+class WorkerDied(Unavailable):
+    """The process of the model ended while it worked on this request."""
+
+    default_code = "worker_died"
+
+
+class TimedOut(Unavailable):
+    """The work was stopped at its time limit."""
+
+    status = 504
+    type = "timeout_error"
+    default_code = "timeout"
