@@ -8,13 +8,18 @@
     |       |-- AudioUnreadable        empty, no audio track, not recognised, no samples, damaged
     |       `-- AudioTooLong           beyond a limit: seconds, samples, rate, channels
     |-- Unauthorized 401
+    |   `-- SecretUnreadable           a stored secret that cannot be decrypted; names the connection
     |-- NotFound 404
+    |-- Conflict 409                   there is one already
     |-- UploadTooLarge 413
+    |-- UnsupportedEncoding 415        the body is compressed or encoded in a way that is not read
     |-- ModelUnusable 400              a model reference that cannot be served; says what was found or what to install
     |-- NotSupported 501               the loaded model cannot do this
+    |-- UpstreamError                  a provider's own status and message, or 502 when it could not be reached
     `-- Unavailable 503                try again later; `retry_after` says when
         |-- Loading                    the model is still being loaded
         |-- Busy                       the queue is full
+        |-- StoreUnusable              the database, its schema or its encryption key cannot be used
         |-- WorkerDied                 the process of the model ended while it worked on this request
         `-- (504) TimedOut             the work took longer than its limit
 
@@ -27,8 +32,8 @@ from typing import Any, ClassVar
 class OpenProxyError(Exception):
     """The root: `message` is for the user, `param` the field at fault, `code` what a client can act on."""
 
-    status: ClassVar[int] = 500
-    type: ClassVar[str] = "server_error"
+    status: int = 500
+    type: str = "server_error"
     default_code: ClassVar[str | None] = None
 
     def __init__(
@@ -94,11 +99,25 @@ class Unauthorized(OpenProxyError):
     default_code = "invalid_api_key"
 
 
+class SecretUnreadable(Unauthorized):
+    """A stored secret that cannot be decrypted: it is never sent and never cleared."""
+
+    default_code = "credential_unreadable"
+
+
 class NotFound(OpenProxyError):
     """There is nothing of that name."""
 
     status = 404
     type = "not_found_error"
+
+
+class Conflict(OpenProxyError):
+    """There is one already: a name or a secret that may exist only once."""
+
+    status = 409
+    type = "api_error"
+    default_code = "conflict"
 
 
 class UploadTooLarge(OpenProxyError):
@@ -107,6 +126,14 @@ class UploadTooLarge(OpenProxyError):
     status = 413
     type = "invalid_request_error"
     default_code = "upload_too_large"
+
+
+class UnsupportedEncoding(OpenProxyError):
+    """The body has a Content-Encoding that is not read."""
+
+    status = 415
+    type = "invalid_request_error"
+    default_code = "unsupported_encoding"
 
 
 class ModelUnusable(OpenProxyError):
@@ -122,6 +149,40 @@ class NotSupported(OpenProxyError):
 
     status = 501
     type = "not_supported_error"
+
+
+def type_of(status: int) -> str:
+    """The `type` of the error envelope for a status (contracts/gateway.md, section 1.4)."""
+    if status in (400, 422):
+        return "invalid_request_error"
+    if status in (401, 403):
+        return "authentication_error"
+    if status == 404:
+        return "not_found_error"
+    if status == 429:
+        return "rate_limit_error"
+    if status in (408, 504):
+        return "timeout_error"
+    return "server_error" if 500 <= status <= 599 else "api_error"
+
+
+class UpstreamError(OpenProxyError):
+    """A provider refused, failed or could not be reached: `status` and `message` go to the client as they are."""
+
+    default_code = "upstream_error"
+
+    def __init__(self, status: int, message: str, *, code: str | None = None, retry_after: int | None = None):
+        super().__init__(message, code=code or ("rate_limited" if status == 429 else None), retry_after=retry_after)
+        self.status = status
+        self.type = type_of(status)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep the status as well when the error crosses to another process."""
+        return _rebuild_upstream, (self.status, self.message, self.code, self.retry_after)
+
+
+def _rebuild_upstream(status: int, message: str, code: str | None, retry_after: int | None) -> UpstreamError:
+    return UpstreamError(status, message, code=code, retry_after=retry_after)
 
 
 class Unavailable(OpenProxyError):
@@ -141,6 +202,12 @@ class Busy(Unavailable):
     """Every slot works and the queue is full."""
 
     default_code = "busy"
+
+
+class StoreUnusable(Unavailable):
+    """The database cannot be used: it is out of reach, of a newer schema, or sealed under another key."""
+
+    default_code = "database_unusable"
 
 
 class WorkerDied(Unavailable):

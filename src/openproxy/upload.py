@@ -1,13 +1,26 @@
 """The values that travel from the HTTP side inward: an Upload that can be opened again, and what is asked of it."""
 
+import asyncio
 import os
+import secrets
 import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Protocol
+
+from openproxy.transcript import Task
 
 MEMORY_BYTES = 1024 * 1024
 """Up to this size an upload stays in memory; beyond it, in a file of its own (contracts/gateway.md, decision 4)."""
+
+
+CHUNK_BYTES = 256 * 1024
+"""How much of an upload is read at a time."""
+
+Field = tuple[str, str]
+"""A form field: its name as the client wrote it, and one value."""
 
 
 class Upload:
@@ -79,3 +92,102 @@ class Upload:
         self._file = os.fdopen(handle, "wb")
         self._file.write(self._memory or b"")
         self._memory = None
+
+
+class Recording(Protocol):
+    """The audio of a request as a provider reads it, whether it lies in a spool or is still on its way in."""
+
+    @property
+    def size(self) -> int | None:
+        """Bytes; None while the end is not known."""
+
+    @property
+    def reopenable(self) -> bool:
+        """Whether `chunks` may be called again, and then gives the same bytes."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """All its bytes from the first one, in pieces of any size. Raises what reading the client's body raises."""
+
+    def late_fields(self) -> Sequence[Field]:
+        """The form fields that followed the file in the client's body: complete once `chunks` is used up."""
+
+
+class Spooled:
+    """A finished Upload as a Recording: its size is known and it can be read as often as needed."""
+
+    reopenable = True
+
+    def __init__(self, upload: Upload):
+        self._upload = upload
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self._upload.size
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The upload in pieces of at most CHUNK_BYTES; a spool on disk is read off the event loop."""
+        source = self._upload.source
+        if isinstance(source, bytes):
+            for start in range(0, len(source), CHUNK_BYTES):
+                yield source[start : start + CHUNK_BYTES]
+            return
+        reader = await asyncio.to_thread(self._upload.open)
+        try:
+            while piece := await asyncio.to_thread(reader.read, CHUNK_BYTES):
+                yield piece
+        finally:
+            reader.close()
+
+    def late_fields(self) -> Sequence[Field]:
+        """None: every field of the request is known when its upload is finished."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptionRequest:
+    """What is asked of a provider, the same for every attempt."""
+
+    model: str
+    """The model's own name, without the provider before it."""
+    audio: Recording
+    """The recording as the client sent it."""
+    filename: str = "audio.wav"
+    """The name of the file part; may be empty, may hold any character."""
+    content_type: str | None = None
+    """The type that the client declared for the file part."""
+    fields: tuple[Field, ...] = ()
+    """Every other form field in the order received, one entry a value; names with or without `[]`."""
+    task: Task = "transcribe"
+    """Whether the text or its English translation is wanted."""
+    rendered: bool = False
+    """Whether the answer must be a Transcript, from which the gateway makes the format asked for."""
+    boundary: str = field(default_factory=lambda: secrets.token_hex(16))
+    """Parts the multipart body upstream: one for all attempts, so that they carry identical bytes."""
+
+    def value(self, name: str) -> str | None:
+        """The field's last value without white space around it; None where it is absent or blank."""
+        values = [value.strip() for key, value in self.fields if key == name]
+        return values[-1] or None if values else None
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """Every value of a repeated field, whether its name was written with `[]` or without."""
+        return tuple(value for key, value in self.fields if key.removesuffix("[]") == name and value.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An account at a provider. Its secret and its address never show in a repr."""
+
+    id: str
+    """The stored connection's id; what a log line may name."""
+    provider: str
+    """The provider's canonical id."""
+    secret: str = field(repr=False)
+    """The credential as the vendor issued it."""
+    base_url: str | None = field(default=None, repr=False)
+    """Address to use instead of the provider's own; None or blank for the provider's own."""
+    auth_scheme: str | None = None
+    """How the secret is presented, where that differs from the catalogue (contracts/gateway.md, decision 10)."""
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The connection's further settings (`providerSpecificData`), such as `pollTimeoutSeconds`."""
