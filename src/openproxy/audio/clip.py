@@ -1,0 +1,156 @@
+"""A clip opened, measured and decoded: the three steps behind `open_audio`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import numpy as np
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+
+from openproxy.audio.containers import Source, check, open_container
+from openproxy.audio.limits import Limits
+from openproxy.audio.packets import frames, measure, nothing_decoded
+from openproxy.audio.resampling import RATE, Samples
+from openproxy.audio.samples import resampled
+from openproxy.errors import AudioUnreadable
+
+DEFAULT_LIMITS = Limits(max_seconds=4 * 3600.0)
+_SLACK = 1.0
+"""Seconds that packets may hold beyond what is heard (the padding of mp3 and aac) before they alone refuse a clip."""
+_AGREES = 0.25
+"""Seconds by which declared and measured length may differ and both be right: padding again."""
+_ROUGH = {"vorbis": 0.1}
+"""Encodings whose packets tell their length roughly -> the part of it by which they may be wrong."""
+_NAMES = {"mov": "mp4", "matroska": "webm"}
+
+
+class Audio:
+    """One clip that passed its limits as far as its packets tell. Close it, or use it as a context manager."""
+
+    duration: float | None
+    """Seconds: as declared where the packets bear it out, else as measured from them; None where neither is known."""
+    rate: int
+    """Hz, of the file."""
+    channels: int
+    """Of the file."""
+    container: str
+    """ffmpeg's short name: wav, mp3, flac, ogg, webm (also for mkv), mp4 (also for m4a and mov), ..."""
+    codec: str
+    """ffmpeg's name of the decoder: pcm_s16le, mp3float, opus, ..."""
+    decoded_seconds: float
+    """Of the audio that `blocks` has given out so far."""
+
+    def __init__(self, source: Source, limits: Limits, *, strict: bool):
+        self._source = source
+        self._limits = limits
+        self._strict = strict
+        self.decoded_seconds = 0.0
+        limits.check_bytes(source.size)
+        check(source, strict=strict)
+        container, stream = open_container(source, strict=strict)
+        with container:
+            self._probe(container, stream)
+
+    def blocks(self, seconds: float = 30.0) -> Iterator[Samples]:
+        """Decode from the start into mono float32 at 16 kHz: arrays (samples,), all but the last of `seconds` exactly.
+
+        Memory does not grow with the length of the clip. One iterator at a time. Raises AudioTooLong as soon as the
+        decoded samples pass a limit, AudioUnreadable where nothing is decoded (damaged_audio) or samples are not
+        numbers (invalid_samples).
+        """
+        size = max(1, round(seconds * RATE))
+        pending: list[Samples] = []
+        count = 0
+        self.decoded_seconds = 0.0
+        for samples in self._decoded():
+            pending.append(samples)
+            count += len(samples)
+            while count >= size:
+                joined = np.concatenate(pending)
+                block, rest = joined[:size], joined[size:].copy()
+                pending, count = [rest], len(rest)
+                yield self._given(block)
+        if count:
+            yield self._given(np.concatenate(pending))
+        elif not self.decoded_seconds:
+            raise nothing_decoded(damaged=True)
+
+    def close(self) -> None:
+        """Close the file, unless it was handed over open. May be called more than once."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _probe(self, container: InputContainer, stream: AudioStream) -> None:
+        name = container.format.name.split(",")[0]
+        self.container = _NAMES.get(name, name)
+        self.codec = stream.codec_context.name
+        self._limits.check_format(stream.codec_context.sample_rate, stream.codec_context.layout.nb_channels)
+        limit = self._limits.max_seconds
+        measured = measure(container, stream, None if limit is None else limit + _SLACK)
+        self._limits.check_format(measured.rate, measured.channels)
+        self.rate, self.channels = measured.rate, measured.channels
+        declared = _declared(container, stream)
+        seconds = measured.seconds
+        if seconds is not None and limit is not None and seconds > limit + _SLACK:
+            longer = max(seconds, declared or 0.0)
+            self._limits.check_seconds(longer, complete=measured.complete or longer > seconds)
+        self.duration = declared if seconds is None or _agree(declared, seconds, self.codec) else seconds
+
+    def _decoded(self) -> Iterator[Samples]:
+        """Everything that can be decoded, checked for samples that are not numbers."""
+        container, stream = open_container(self._source, strict=self._strict)
+        written = stream.codec_context.name.startswith("pcm_")
+        with container:
+            for samples in resampled(frames(container, stream), self._limits):
+                if np.isfinite(samples).all():
+                    yield samples
+                elif written:
+                    raise AudioUnreadable(
+                        "the audio holds samples that are not finite numbers (NaN or infinity)", code="invalid_samples"
+                    )
+                else:
+                    # A damaged packet of a compressed file: silence there, the rest as it is.
+                    yield np.nan_to_num(samples, nan=0.0, posinf=0.0, neginf=0.0)
+
+    def _given(self, block: Samples) -> Samples:
+        self.decoded_seconds += len(block) / RATE
+        return block
+
+
+def open_audio(
+    source: str | Path | bytes | BinaryIO, limits: Limits = DEFAULT_LIMITS, *, strict_containers: bool = False
+) -> Audio:
+    """Open a clip from a path, bytes or a seekable binary file, and measure it without decoding it.
+
+    `strict_containers` accepts only the wav, mp3 and flac that llama-server does (contracts/engine.md, section 6).
+    Raises AudioUnreadable (empty_audio, no_audio_track, unrecognised_audio, no_samples, damaged_audio) or AudioTooLong
+    (audio_too_large, audio_sample_rate, audio_channels, audio_too_long); OSError where a path cannot be opened.
+    """
+    opened = Source(source)
+    try:
+        return Audio(opened, limits, strict=strict_containers)
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _declared(container: InputContainer, stream: AudioStream) -> float | None:
+    """Seconds of the stream as the header has them, else of the container."""
+    if stream.duration is not None and stream.time_base is not None and stream.duration > 0:
+        return float(stream.duration * stream.time_base)
+    if container.duration is not None and container.duration > 0:
+        return container.duration / 1e6
+    return None
+
+
+def _agree(declared: float | None, measured: float, codec: str) -> bool:
+    return declared is not None and abs(declared - measured) <= max(_AGREES, _ROUGH.get(codec, 0) * measured)

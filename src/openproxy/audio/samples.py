@@ -1,0 +1,100 @@
+"""Decoded frames of any sample format, rate and channel count -> mono float32 at 16 kHz, in the order they come."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from av.audio.frame import AudioFrame
+from numpy.typing import NDArray
+
+from openproxy.audio.limits import Limits
+from openproxy.audio.mixing import PIECES_PER_SECOND, Mixer
+from openproxy.audio.resampling import RATE, Resampler, Samples
+
+_DTYPES = {"u8": "u1", "s16": "i2", "s32": "i4", "s64": "i8", "flt": "f4", "dbl": "f8"}
+"""ffmpeg's sample formats -> numpy's; a `p` at the end of the name stands for planar."""
+
+
+def resampled(frames: Iterable[AudioFrame], limits: Limits) -> Iterator[Samples]:
+    """Yield arrays (samples,) of mono float32 at 16 kHz; together they hold every sample of `frames` once.
+
+    Counts what was decoded before any of it is converted: raises AudioTooLong as soon as rate, channels or seconds
+    pass `limits`. Frames may change their format on the way.
+    """
+    lane: _Lane | None = None
+    seconds = 0.0
+    for frame in frames:
+        rate, count, channels = frame.sample_rate, frame.samples, frame.layout.nb_channels
+        if not count or rate <= 0 or channels <= 0:
+            continue
+        if lane is None or not lane.takes(rate, channels, frame.format.name):
+            limits.check_format(rate, channels)
+            if lane is not None:
+                yield from lane.finish()
+            lane = _Lane(rate, channels, frame.format.name)
+        seconds += count / rate
+        limits.check_seconds(seconds, complete=False)
+        yield from lane.feed(frame)
+    if lane is not None:
+        yield from lane.finish()
+
+
+class _Lane:
+    """Frames of one format: joined into pieces of a quarter of a second, mixed, resampled."""
+
+    def __init__(self, rate: int, channels: int, sample_format: str):
+        self._format = (rate, channels, sample_format)
+        self._piece = max(1, rate // PIECES_PER_SECOND)
+        self._pending: list[NDArray[np.generic]] = []
+        self._count = 0
+        self._mixer = Mixer(channels, rate) if channels > 1 else None
+        self._resampler = Resampler(rate) if rate != RATE else None
+
+    def takes(self, rate: int, channels: int, sample_format: str) -> bool:
+        return self._format == (rate, channels, sample_format)
+
+    def feed(self, frame: AudioFrame) -> Iterator[Samples]:
+        self._pending.append(_raw(frame))
+        self._count += frame.samples
+        if self._count < self._piece:
+            return
+        joined = self._join()
+        whole = self._count - self._count % self._piece
+        self._pending, self._count = [joined[:, whole:].copy()], self._count - whole
+        for start in range(0, whole, self._piece):
+            yield from self._convert(joined[:, start : start + self._piece])
+
+    def finish(self) -> Iterator[Samples]:
+        if self._count:
+            joined, self._pending, self._count = self._join(), [], 0
+            yield from self._convert(joined)
+        if self._resampler is not None:
+            yield from self._resampler.finish()
+
+    def _join(self) -> NDArray[np.generic]:
+        return self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending, axis=1)
+
+    def _convert(self, raw: NDArray[np.generic]) -> list[Samples]:
+        piece = _scaled(raw)
+        mono = piece[0] if self._mixer is None else self._mixer.mix(piece)
+        return [mono] if self._resampler is None else self._resampler.push(mono)
+
+
+def _raw(frame: AudioFrame) -> NDArray[np.generic]:
+    """The samples of a frame as they were decoded: (channels, samples)."""
+    name, count, channels = frame.format.name, frame.samples, frame.layout.nb_channels
+    dtype = np.dtype(_DTYPES[name.removesuffix("p")])
+    if name.endswith("p"):
+        return np.stack([np.frombuffer(memoryview(plane), dtype, count) for plane in frame.planes])
+    return np.frombuffer(memoryview(frame.planes[0]), dtype, count * channels).reshape(count, channels).T
+
+
+def _scaled(raw: NDArray[np.generic]) -> Samples:
+    """Samples of any kind as float32, full scale at 1: whole numbers exactly divided by their full scale."""
+    if raw.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return raw.astype(np.float32)
+    scaled = raw.astype(np.float32)
+    if raw.dtype.kind == "u":
+        scaled -= np.float32(128)
+    scaled *= np.float32(2.0 ** (1 - 8 * raw.dtype.itemsize))
+    return scaled
