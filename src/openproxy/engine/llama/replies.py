@@ -1,0 +1,153 @@
+"""Answers as llama-server writes them: the done object, the error envelopes with their key orders, the headers.
+
+Source: contracts/engine.md, sections 7 and 9, decisions 5 and 14.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from openproxy.engine.llama.access import Cors
+from openproxy.errors import (
+    AudioUnreadable,
+    Busy,
+    Loading,
+    NotFound,
+    NotSupported,
+    OpenProxyError,
+    TimedOut,
+    Unauthorized,
+    Unavailable,
+)
+from openproxy.transcript import Transcript, Usage
+from openproxy.web.sse import compact
+
+JSON = "application/json; charset=utf-8"
+
+NO_AUDIO_INPUT = NotSupported("The current model does not support audio input.")
+"""For a model without audio (section 2, step 7)."""
+
+RETRY_AFTER = 1
+"""Seconds that a client is asked to wait when every slot is busy and nothing better is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer without what depends on the connection; see `headers`."""
+
+    status: int
+    body: bytes
+    content_type: str | None = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+    """Beyond Server, Connection, CORS, Content-Type and Content-Length."""
+
+
+def done_object(text: str, usage: Usage | None) -> dict[str, Any]:
+    """The `transcript.text.done` object, keys in their order; a count that is not known is 0."""
+    counts = usage or Usage()
+    read, written = counts.input_tokens or 0, counts.output_tokens or 0
+    return {
+        "type": "transcript.text.done",
+        "text": text,
+        "usage": {
+            "type": "tokens",
+            "input_tokens": read,
+            "output_tokens": written,
+            "total_tokens": read + written,
+            "input_tokens_details": {"cached_tokens": counts.cached_tokens},
+        },
+    }
+
+
+def transcription(transcript: Transcript) -> Reply:
+    """The answer to a request without `stream`."""
+    return Reply(200, compact(done_object(transcript.text, transcript.usage)))
+
+
+def failure(error: OpenProxyError) -> Reply:
+    """The answer for an error, before or instead of a transcription."""
+    retry = error.retry_after if error.retry_after is not None else RETRY_AFTER if isinstance(error, Busy) else None
+    headers = () if retry is None else (("Retry-After", str(retry)),)
+    return Reply(error.status, compact({"error": error_object(error)}), headers=headers)
+
+
+def error_object(error: OpenProxyError) -> dict[str, Any]:
+    """`code`, `message`, `type`, or `message`, `type`, `code` for what llama-server's HTTP layer answers itself."""
+    message, kind = _words(error)
+    if isinstance(error, Unauthorized | NotFound | Loading):
+        return {"message": message, "type": kind, "code": error.status}
+    return {"code": error.status, "message": message, "type": kind}
+
+
+def context_exceeded(prompt_tokens: int, context_tokens: int) -> Reply:
+    """For a prompt and clip that are longer than the model's context."""
+    message = (
+        f"request ({prompt_tokens} tokens) exceeds the available context size ({context_tokens} tokens), "
+        "try increasing it"
+    )
+    body = {
+        "code": 400,
+        "message": message,
+        "type": "exceed_context_size_error",
+        "n_prompt_tokens": prompt_tokens,
+        "n_ctx": context_tokens,
+    }
+    return Reply(400, compact({"error": body}))
+
+
+def not_found() -> Reply:
+    """For an unknown path, and for every method but POST on the route."""
+    return failure(NotFound("File Not Found"))
+
+
+def preflight() -> Reply:
+    """The answer to OPTIONS on any path; `headers` adds what it allows."""
+    return Reply(200, b"", "text/html")
+
+
+def headers(
+    reply: Reply, *, origin: str | None, cors: Cors, keep_alive: bool, options: bool = False
+) -> list[tuple[str, str]]:
+    """All headers but Content-Length. `keep_alive`: whether the client lets the connection be used again."""
+    again = keep_alive and reply.status < 400
+    return [
+        ("Server", "llama.cpp"),
+        *(cors.preflight_headers(origin) if options else cors.headers(origin)),
+        *([] if reply.content_type is None else [("Content-Type", reply.content_type)]),
+        ("Keep-Alive", "timeout=5, max=100") if again else ("Connection", "close"),
+        *reply.headers,
+    ]
+
+
+def stream_headers(*, origin: str | None, cors: Cors, keep_alive: bool) -> list[tuple[str, str]]:
+    """Of an answer in events (section 7.3): no charset, no Cache-Control."""
+    opened = Reply(200, b"", "text/event-stream", headers=(("X-Accel-Buffering", "no"),))
+    return headers(opened, origin=origin, cors=cors, keep_alive=keep_alive)
+
+
+def wants_keep_alive(connection: str | None) -> bool:
+    """Whether a request's Connection header, of HTTP/1.1, lets the connection be used again."""
+    return "close" not in _tokens(connection or "")
+
+
+def _tokens(value: str) -> Iterable[str]:
+    return {token.strip().lower() for token in value.split(",")}
+
+
+def _words(error: OpenProxyError) -> tuple[str, str]:
+    """Message and type; the messages that clients know by heart are llama-server's own."""
+    match error:
+        case AudioUnreadable():
+            return "Failed to load image or audio file", error.type
+        case Unauthorized():
+            return "Invalid API Key", error.type
+        case Loading():
+            return "Loading model", "unavailable_error"
+        case Busy():
+            return "All slots are busy. Please try again later.", "server_busy"
+        case TimedOut():
+            return "Audio request timed out. Please try again later.", "server_timeout"
+        case Unavailable():
+            return error.message, "unavailable_error"
+        case _:
+            return error.message, error.type
