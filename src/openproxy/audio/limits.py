@@ -42,7 +42,7 @@ class Limits:
 
         Where `complete` is False, `seconds` were counted up to here and more was to come.
         """
-        if self.max_seconds is None or round(seconds, 1) <= self.max_seconds:
+        if self.max_seconds is None or seconds <= self.max_seconds or round(seconds, 1) <= self.max_seconds:
             return
         length = f"{seconds:.1f}" if complete else f"more than {self.max_seconds:.1f}"
         raise AudioTooLong(

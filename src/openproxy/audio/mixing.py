@@ -1,7 +1,7 @@
 """Mixing channels into one without losing a voice that is on one channel only, or in opposite phase on two.
 
 A plain average has two faults: channels of opposite phase cancel each other, and a voice on one of eight channels is
-divided by eight. So, for each piece of a quarter of a second:
+divided by eight. So, for each piece of half a second:
 
 * The sign of every channel is aligned with the loudest one: where the two correlate negatively the channel is turned
   over. Channels that hardly correlate keep the sign they had, so that the sum never turns over by chance.
@@ -15,11 +15,11 @@ Weights that change from one piece to the next are faded over 10 ms.
 import numpy as np
 from numpy.typing import NDArray
 
-PIECES_PER_SECOND = 4
+PIECES_PER_SECOND = 2
 _CORRELATED = 0.2
 """Correlation below which two channels say nothing about each other's sign."""
-_RELEASE = 0.97
-"""What remains of a channel's level a piece later: half of it after some six seconds."""
+_RELEASE = 0.94
+"""What remains of a channel's level a piece later: half of it after some five seconds."""
 _FADES_PER_SECOND = 100
 
 
@@ -30,7 +30,7 @@ class Mixer:
         self._signs = np.ones(channels)
         self._levels = np.zeros(channels)
         self._weights: NDArray[np.float32] | None = None
-        self._fade = max(1, rate // _FADES_PER_SECOND)
+        self._fade_in = np.linspace(0, 1, max(1, rate // _FADES_PER_SECOND), endpoint=False, dtype=np.float32)
 
     def mix(self, piece: NDArray[np.float32]) -> NDArray[np.float32]:
         """Mix a piece (channels, samples) into (samples,). Samples that are no numbers come out as no numbers."""
@@ -38,10 +38,10 @@ class Mixer:
             before, weights = self._weights, self._weigh(piece)
             mono: NDArray[np.float32] = np.einsum("c,ct->t", weights, piece)
             if before is not None and not np.array_equal(before, weights):
-                head = piece[:, : self._fade]
-                fade_in = np.linspace(0, 1, head.shape[1], endpoint=False, dtype=np.float32)
-                mono[: head.shape[1]] *= fade_in
-                mono[: head.shape[1]] += np.einsum("c,ct->t", before, head) * (1 - fade_in)
+                fade_in = self._fade_in[: piece.shape[1]]
+                head = slice(len(fade_in))
+                mono[head] *= fade_in
+                mono[head] += np.einsum("c,ct->t", before, piece[:, head]) * (1 - fade_in)
         self._weights = weights
         return mono
 

@@ -39,12 +39,13 @@ def resampled(frames: Iterable[AudioFrame], limits: Limits) -> Iterator[Samples]
 
 
 class _Lane:
-    """Frames of one format: joined into pieces of a quarter of a second, mixed, resampled."""
+    """Frames of one format: joined into pieces of half a second, mixed, resampled."""
 
     def __init__(self, rate: int, channels: int, sample_format: str):
         self._format = (rate, channels, sample_format)
         self._piece = max(1, rate // PIECES_PER_SECOND)
-        self._pending: list[NDArray[np.generic]] = []
+        self._pending: list[AudioFrame] = []
+        self._rest: NDArray[np.generic] = np.empty((channels, 0), _dtype(sample_format))
         self._count = 0
         self._mixer = Mixer(channels, rate) if channels > 1 else None
         self._resampler = Resampler(rate) if rate != RATE else None
@@ -53,25 +54,36 @@ class _Lane:
         return self._format == (rate, channels, sample_format)
 
     def feed(self, frame: AudioFrame) -> Iterator[Samples]:
-        self._pending.append(_raw(frame))
+        self._pending.append(frame)
         self._count += frame.samples
         if self._count < self._piece:
             return
         joined = self._join()
         whole = self._count - self._count % self._piece
-        self._pending, self._count = [joined[:, whole:].copy()], self._count - whole
+        self._rest, self._count = joined[:, whole:].copy(), self._count - whole
         for start in range(0, whole, self._piece):
             yield from self._convert(joined[:, start : start + self._piece])
 
     def finish(self) -> Iterator[Samples]:
         if self._count:
-            joined, self._pending, self._count = self._join(), [], 0
-            yield from self._convert(joined)
+            yield from self._convert(self._join())
         if self._resampler is not None:
             yield from self._resampler.finish()
 
     def _join(self) -> NDArray[np.generic]:
-        return self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending, axis=1)
+        """The rest of the last time and the frames since, as they were decoded: (channels, samples)."""
+        joined = np.empty((len(self._rest), self._count), self._rest.dtype)
+        joined[:, : (end := self._rest.shape[1])] = self._rest
+        for frame in self._pending:
+            start, end = end, end + frame.samples
+            if frame.format.is_planar:
+                for channel, plane in enumerate(frame.planes):
+                    joined[channel, start:end] = np.frombuffer(memoryview(plane), joined.dtype, frame.samples)
+            else:
+                packed = np.frombuffer(memoryview(frame.planes[0]), joined.dtype, frame.samples * len(joined))
+                joined[:, start:end] = packed.reshape(frame.samples, len(joined)).T
+        self._pending.clear()
+        return joined
 
     def _convert(self, raw: NDArray[np.generic]) -> list[Samples]:
         piece = _scaled(raw)
@@ -79,20 +91,15 @@ class _Lane:
         return [mono] if self._resampler is None else self._resampler.push(mono)
 
 
-def _raw(frame: AudioFrame) -> NDArray[np.generic]:
-    """The samples of a frame as they were decoded: (channels, samples)."""
-    name, count, channels = frame.format.name, frame.samples, frame.layout.nb_channels
-    dtype = np.dtype(_DTYPES[name.removesuffix("p")])
-    if name.endswith("p"):
-        return np.stack([np.frombuffer(memoryview(plane), dtype, count) for plane in frame.planes])
-    return np.frombuffer(memoryview(frame.planes[0]), dtype, count * channels).reshape(count, channels).T
+def _dtype(sample_format: str) -> np.dtype[np.generic]:
+    return np.dtype(_DTYPES[sample_format.removesuffix("p")])
 
 
 def _scaled(raw: NDArray[np.generic]) -> Samples:
     """Samples of any kind as float32, full scale at 1: whole numbers exactly divided by their full scale."""
     if raw.dtype.kind == "f":
         with np.errstate(over="ignore"):
-            return raw.astype(np.float32)
+            return raw.astype(np.float32, copy=False)
     scaled = raw.astype(np.float32)
     if raw.dtype.kind == "u":
         scaled -= np.float32(128)
