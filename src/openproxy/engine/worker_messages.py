@@ -1,0 +1,137 @@
+"""What the server and the process of the model say to each other: pickled values, each behind its length."""
+
+import pickle
+import struct
+from asyncio import StreamReader, to_thread
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from openproxy.audio.limits import Limits
+from openproxy.engine.models import ModelFacts, Options, Progress
+from openproxy.errors import OpenProxyError
+from openproxy.transcript import Segment, Transcript
+
+_LENGTH = struct.Struct("!Q")
+_LARGE = 256 * 1024
+"""Bytes from which a message is unpickled beside the event loop: the words of hours of speech take a tenth of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Which model is loaded, and how."""
+
+    reference: str
+    """What the user called it: a size name, a folder, a repo id."""
+    threads: int = 1
+    """Processor threads of one transcription."""
+    parallel: int = 1
+    """Transcriptions at once."""
+    compute_type: str = "int8"
+    """Number format of the weights in memory."""
+    seed: int = 0
+    """Of sampling at a temperature above 0."""
+    log_level: str = "info"
+    """What the process writes to standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One recording and what is wanted of it."""
+
+    source: bytes | Path
+    """The upload: its bytes, or the file that holds them."""
+    limits: Limits
+    options: Options = field(default_factory=Options)
+    strict_containers: bool = False
+    """Whether only wav, mp3 and flac are read (contracts/engine.md, decision 7)."""
+    shortest: float = 0.0
+    """Seconds below which a recording is refused."""
+    late: str | None = None
+    """Why the request is refused once the recording is known to be readable (contracts/engine.md, section 2, step 13)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """To the worker: do this job. Sent only while it has a free slot."""
+
+    number: int
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """To the worker: nobody waits for this job any more."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """To the worker: are you there?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """From the worker: yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """From the worker: the model is in memory, jobs may come."""
+
+    facts: ModelFacts
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """From the worker, as its last word: the model cannot be loaded."""
+
+    error: OpenProxyError
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """From the worker: the next piece of a job's answer."""
+
+    number: int
+    value: Segment | Progress | Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """From the worker: the slot of this job is free; `error` says why it failed, if it did."""
+
+    number: int
+    error: OpenProxyError | None = None
+
+
+ToWorker = ModelSettings | Run | Cancel | Ping
+FromWorker = Loaded | LoadFailed | Item | Ended | Pong
+
+
+def frame(message: ToWorker | FromWorker) -> bytes:
+    """The bytes of one message."""
+    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(body)) + body
+
+
+def read(stream: BinaryIO) -> Any:
+    """The next message; raises EOFError where the other side has gone."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    body = stream.read(length)
+    if len(body) < length:
+        raise EOFError
+    return pickle.loads(body)  # noqa: S301  from our own parent
+
+
+async def read_async(stream: StreamReader) -> Any:
+    """The next message; raises asyncio.IncompleteReadError where the other side has gone."""
+    (length,) = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
+    body = await stream.readexactly(length)
+    if length > _LARGE:
+        return await to_thread(pickle.loads, body)
+    return pickle.loads(body)  # noqa: S301  from our own child

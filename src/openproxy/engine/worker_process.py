@@ -1,0 +1,188 @@
+"""The process of the model: loads it, works on several jobs at once in threads, and ends with its parent."""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+
+from openproxy import logs
+from openproxy.audio import RATE, open_audio
+from openproxy.engine import worker_messages as messages
+from openproxy.engine.models import Progress, Transcriber
+from openproxy.errors import AudioUnreadable, BadRequest, ModelUnusable, OpenProxyError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openproxy.audio import Audio
+
+_log = logging.getLogger(__name__)
+
+
+class _Cancelled(Exception):
+    """Nobody waits for the job any more."""
+
+
+class _WatchedAudio:
+    """An Audio that ends the job at the next block once it is cancelled, and refuses what its first block shows."""
+
+    def __init__(self, audio: "Audio", job: messages.Job, cancelled: threading.Event):
+        self._audio = audio
+        self._job = job
+        self._cancelled = cancelled
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._audio, name)
+
+    def blocks(self, seconds: float = 30.0) -> Iterator["NDArray[np.float32]"]:
+        """As Audio.blocks: (samples,) mono, 16 kHz. Raises _Cancelled, and BadRequest for what the job refuses."""
+        for index, block in enumerate(self._audio.blocks(seconds)):
+            if self._cancelled.is_set():
+                raise _Cancelled
+            if index == 0:
+                self._check(len(block) / RATE)
+            yield block
+
+    def _check(self, seconds: float) -> None:
+        shortest = self._job.shortest
+        if seconds < shortest:
+            raise AudioUnreadable(
+                f"audio is {seconds:.3f} seconds long, minimum is {shortest:g} seconds",
+                param="file",
+                code="audio_too_short",
+            )
+        if self._job.late is not None:
+            raise BadRequest(self._job.late)
+
+
+class _Process:
+    """The loaded model between its two pipes."""
+
+    def __init__(self, inward: BinaryIO, outward: BinaryIO):
+        self._inward = inward
+        self._outward = outward
+        self._writing = threading.Lock()
+        self._cancelled: dict[int, threading.Event] = {}
+
+    def run(self) -> NoReturn:
+        """Load what the first message names, then serve until the parent goes."""
+        settings: messages.ModelSettings = messages.read(self._inward)
+        logs.setup(settings.log_level)
+        logging.getLogger("faster_whisper").setLevel(logging.WARNING)
+        loaded: list[Transcriber] = []
+        with ThreadPoolExecutor(settings.parallel, thread_name_prefix="job") as jobs:
+            threading.Thread(target=self._listen, args=(jobs, loaded), name="parent", daemon=True).start()
+            try:
+                loaded.append(_load(settings))
+            except OpenProxyError as error:
+                self._send(messages.LoadFailed(error))
+                _end(1)
+            self._send(messages.Loaded(loaded[0].facts))
+            threading.Event().wait()
+        raise AssertionError("the process ends with its parent")
+
+    def _listen(self, jobs: ThreadPoolExecutor, loaded: list[Transcriber]) -> None:
+        """Answer the parent; never works itself, so that it answers under full load."""
+        with suppress(EOFError):
+            while True:
+                match messages.read(self._inward):
+                    case messages.Run(number, job):
+                        self._cancelled[number] = threading.Event()
+                        jobs.submit(self._work, loaded[0], number, job)
+                    case messages.Cancel(number):
+                        if event := self._cancelled.get(number):
+                            event.set()
+                    case messages.Ping():
+                        self._send(messages.Pong())
+        _end(0)
+
+    def _work(self, model: Transcriber, number: int, job: messages.Job) -> None:
+        error: OpenProxyError | None = None
+        cancelled = self._cancelled[number]
+        try:
+            self._transcribe(model, number, job, cancelled)
+        except _Cancelled:
+            pass
+        except OpenProxyError as refused:
+            error = refused
+        except MemoryError:
+            error = OpenProxyError("Not enough memory for this recording", code="out_of_memory")
+        except Exception:
+            _log.exception("A transcription failed")
+            error = OpenProxyError("audio transcription failed")
+        del self._cancelled[number]
+        self._send(messages.Ended(number, error))
+
+    def _transcribe(self, model: Transcriber, number: int, job: messages.Job, cancelled: threading.Event) -> None:
+        if cancelled.is_set():
+            raise _Cancelled
+        with open_audio(job.source, job.limits, strict_containers=job.strict_containers) as audio:
+            self._send(messages.Item(number, Progress(0.0, audio.duration)))
+            watched: Any = _WatchedAudio(audio, job, cancelled)
+            with closing(model.stream(watched, job.options)) as items:  # type: ignore[type-var]
+                for item in items:
+                    if cancelled.is_set():
+                        raise _Cancelled
+                    self._send(messages.Item(number, item))
+
+    def _send(self, message: messages.FromWorker) -> None:
+        data = messages.frame(message)
+        try:
+            with self._writing:
+                self._outward.write(data)
+                self._outward.flush()
+        except OSError:
+            _end(0)
+
+
+def _load(settings: messages.ModelSettings) -> Transcriber:
+    from openproxy.engine.models.load import load
+
+    try:
+        return load(
+            settings.reference,
+            threads=settings.threads,
+            parallel=settings.parallel,
+            compute_type=settings.compute_type,
+            seed=settings.seed,
+        )
+    except OpenProxyError:
+        raise
+    except Exception as error:
+        _log.debug("The model cannot be loaded", exc_info=True)
+        raise ModelUnusable(f"The model {settings.reference!r} cannot be loaded: {error}") from error
+
+
+def _end(status: int) -> NoReturn:
+    """Leave at once: a running inference cannot be interrupted and nothing here needs to be kept."""
+    os._exit(status)
+
+
+def _be_ended_first() -> None:
+    """Where memory runs out, the kernel is to end this process and not the server."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500")
+
+
+def main() -> NoReturn:
+    """Serve the parent over standard input and output; whatever else is printed goes to standard error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _be_ended_first()
+    inward, outward = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    try:
+        _Process(inward, outward).run()
+    except EOFError:
+        _end(0)
+
+
+if __name__ == "__main__":
+    main()
