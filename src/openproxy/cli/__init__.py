@@ -1,0 +1,8 @@
+"""The `openproxy` command line: one file per noun, loaded when it is asked for."""
+
+
+def main() -> None:
+    """Run the command that the arguments name, and exit with its status."""
+    from openproxy.cli.program import app
+
+    app(prog_name="openproxy")
