@@ -1,0 +1,137 @@
+"""Deepgram: raw audio with everything else in the query (contracts/gateway.md, section 3.4; upstreams.md, D.2)."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from openproxy import languages
+from openproxy.media_types import upstream_type
+from openproxy.providers import addresses, bodies
+from openproxy.providers.exchange import SingleExchange
+from openproxy.providers.reading import (
+    entries,
+    language,
+    member,
+    number,
+    segment,
+    sentences,
+    speaker_letter,
+    text,
+    word,
+)
+from openproxy.transcript import Segment, Transcript, Usage, Word
+from openproxy.upload import Connection, TranscriptionRequest
+
+_KEYTERM_MODELS = ("nova-3", "flux")
+"""Models that take `keyterm`; the older ones take `keywords`."""
+
+
+class Deepgram(SingleExchange):
+    """The pre-recorded API."""
+
+    label = "Deepgram"
+    used = frozenset({"language", "deepgram_smart_format", "deepgram_punctuate", "keywords", "diarize"})
+
+    def address(self, request: TranscriptionRequest, connection: Connection) -> str:
+        """The listening endpoint, its parameters behind those of the connection's own address."""
+        return addresses.with_query(addresses.resolve(self.entry, connection), urlencode(_parameters(request)))
+
+    def body(self, request: TranscriptionRequest) -> bodies.Body:
+        """The recording as it is."""
+        return bodies.raw(request.audio, upstream_type(request.filename, request.content_type))
+
+    def read(self, request: TranscriptionRequest, document: Any) -> Transcript:
+        """Every channel of the answer; several are put in order of time."""
+        channels = [_Channel.read(channel) for channel in entries(document, "results", "channels")]
+        spoken = [channel for channel in channels if channel.text]
+        segments = _utterances(document, spoken) or tuple(part for channel in spoken for part in channel.segments)
+        duration = number(document, "metadata", "duration")
+        detected = next((channel.language for channel in spoken or channels if channel.language), None)
+        return Transcript(
+            text=_joined(spoken),
+            language=detected or language(request.value("language")),
+            duration=duration,
+            segments=tuple(sorted(segments, key=lambda part: part.start)),
+            words=tuple(sorted((one for channel in channels for one in channel.words), key=lambda one: one.start)),
+            usage=None if duration is None else Usage(seconds=duration),
+        )
+
+
+def _parameters(request: TranscriptionRequest) -> list[tuple[str, str]]:
+    """The query, in the order of section 3.4, then what decision 9 adds."""
+    spoken = languages.for_upstream(request.value("language"), regions=True)
+    wanted_format = request.value("response_format") if request.rendered else None
+    parameters = [
+        ("model", request.model),
+        ("smart_format", request.value("deepgram_smart_format") or "true"),
+        ("punctuate", request.value("deepgram_punctuate") or "true"),
+        ("language", spoken) if spoken else ("detect_language", "true"),
+    ]
+    name = "keyterm" if request.model.startswith(_KEYTERM_MODELS) else "keywords"
+    parameters += [(name, keyword) for keyword in request.values("keywords")]
+    if (request.value("diarize") or "").lower() == "true" or wanted_format == "diarized_json":
+        parameters.append(("diarize_model", "latest"))
+    if request.rendered:
+        parameters.append(("utterances", "true"))
+    return parameters
+
+
+class _Channel:
+    """One channel of the answer: its text, its words and the segments that they make."""
+
+    def __init__(self, spoken: str, words: tuple[Word, ...], code: str | None):
+        self.text = spoken
+        self.words = words
+        self.language = code
+        self.whole = "".join(one.text for one in words).split() == spoken.split()
+        """Whether the words are all that is said in the text."""
+        if self.whole:
+            self.segments = sentences(words)
+        else:
+            self.segments = (segment(words, spoken),) if words and spoken else ()
+
+    @classmethod
+    def read(cls, channel: Any) -> "_Channel":
+        best = member(channel, "alternatives", 0)
+        code = text(channel, "detected_language") or text(best, "languages", 0)
+        return cls(text(best, "transcript"), _words(best), language(code) if code else None)
+
+
+def _words(holder: Any) -> tuple[Word, ...]:
+    found = (
+        word(
+            text(one, "punctuated_word") or text(one, "word"),
+            number(one, "start"),
+            number(one, "end"),
+            probability=number(one, "confidence"),
+            speaker=speaker_letter(member(one, "speaker")),
+        )
+        for one in entries(holder, "words")
+    )
+    return tuple(one for one in found if one is not None)
+
+
+def _utterances(document: Any, spoken: list[_Channel]) -> tuple[Segment, ...]:
+    """Deepgram's own segments, where it was asked for them and they hold every channel's text."""
+    found: list[Segment] = []
+    for one in entries(document, "results", "utterances"):
+        start, end, said = number(one, "start"), number(one, "end"), text(one, "transcript").strip()
+        if said and start is not None and end is not None:
+            speaker = speaker_letter(member(one, "speaker"))
+            found.append(Segment(f" {said}", start, max(start, end), _words(one), speaker))
+    told = sum(len(part.text.split()) for part in found)
+    return tuple(found) if told >= sum(len(channel.text.split()) for channel in spoken) else ()
+
+
+def _joined(spoken: list[_Channel]) -> str:
+    """One text of all channels: turn by turn where every word has its time, else channel by channel.
+
+    A single channel's text stays as Deepgram wrote it.
+    """
+    if len(spoken) == 1:
+        return spoken[0].text
+    if all(channel.whole for channel in spoken):
+        parts = sorted((part for channel in spoken for part in channel.segments), key=lambda part: part.start)
+        return " ".join(part.text.strip() for part in parts)
+    if all(channel.words for channel in spoken):
+        spoken = sorted(spoken, key=lambda channel: channel.words[0].start)
+    return " ".join(channel.text.strip() for channel in spoken)

@@ -1,0 +1,142 @@
+"""Gemini: audio inside a generateContent request (contracts/gateway.md, section 3.7; upstreams.md, D.5)."""
+
+from typing import Any
+
+from openproxy import languages
+from openproxy.media_types import upstream_type
+from openproxy.providers import addresses, bodies
+from openproxy.providers.exchange import SingleExchange
+from openproxy.providers.reading import (
+    count,
+    entries,
+    language,
+    member,
+    segment,
+    sentences,
+    speaker_letter,
+    text,
+    word,
+)
+from openproxy.transcript import Segment, Transcript, Usage, Word
+from openproxy.upload import Connection, TranscriptionRequest
+
+_INSTRUCTION = "Generate a transcript of the speech. Return only the transcribed text, no commentary."
+_TIMED = ("srt", "vtt", "verbose_json", "diarized_json")
+
+
+class Gemini(SingleExchange):
+    """Chat models that are told to transcribe, and the model made for it, which takes no instruction."""
+
+    label = "Gemini"
+    used = frozenset({"language", "prompt"})
+
+    def uses(self, request: TranscriptionRequest) -> frozenset[str]:
+        """The dedicated model takes a vocabulary in place of a prompt."""
+        return frozenset({"language", "keywords", "diarize"}) if _dedicated(request) else self.used
+
+    def address(self, request: TranscriptionRequest, connection: Connection) -> str:
+        """The model's method below the base address."""
+        base = addresses.resolve(self.entry, connection)
+        return addresses.below(base, *addresses.model_segments(request.model), suffix=":generateContent")
+
+    def body(self, request: TranscriptionRequest) -> bodies.Body:
+        """Instruction and recording, the latter as base64 that is written while it is read."""
+        mime_type = upstream_type(request.filename, request.content_type)
+
+        def build(data: str) -> dict[str, Any]:
+            audio = {"inline_data": {"mime_type": mime_type, "data": data}}
+            if _dedicated(request):
+                content: dict[str, Any] = {"contents": [{"parts": [audio]}]}
+                settings = _transcription_settings(request)
+                return content | ({"generationConfig": {"audioTranscriptionConfig": settings}} if settings else {})
+            content = {"contents": [{"parts": [{"text": _instruction(request)}, audio]}]}
+            if request.model.lower().startswith("gemini-3"):
+                # these think at length unless told otherwise, and thinking is billed
+                content["generationConfig"] = {"thinkingConfig": {"thinkingLevel": "low"}}
+            return content
+
+        return bodies.json_with_audio(build, request.audio)
+
+    def read(self, request: TranscriptionRequest, document: Any) -> Transcript:
+        """The text of every part; times, speakers and language where the dedicated model gives them."""
+        parts = entries(document, "candidates", 0, "content", "parts")
+        spoken = [member(part, "audioTranscription") for part in parts]
+        spoken = [one for one in spoken if isinstance(one, dict)]
+        usage = _usage(document)
+        if not spoken:
+            whole = "".join(text(part, "text") for part in parts if member(part, "thought") is not True)
+            return Transcript(whole, language=language(request.value("language")), usage=usage)
+        segments = tuple(part for one in spoken for part in _segments(one))
+        code = next((text(one, "languageCode") for one in spoken if text(one, "languageCode")), None)
+        return Transcript(
+            text=" ".join(filter(None, (text(one, "text").strip() for one in spoken))),
+            language=language(code or request.value("language")),
+            segments=segments,
+            words=tuple(one for part in segments for one in part.words),
+            usage=usage,
+        )
+
+
+def _dedicated(request: TranscriptionRequest) -> bool:
+    return "transcribe" in request.model.lower()
+
+
+def _instruction(request: TranscriptionRequest) -> str:
+    instruction = request.value("prompt") or _INSTRUCTION
+    spoken = languages.for_upstream(request.value("language"), regions=True)
+    return f"{instruction} Language: {spoken}." if spoken else instruction
+
+
+def _transcription_settings(request: TranscriptionRequest) -> dict[str, Any]:
+    """`audioTranscriptionConfig`, as python-genai names its members."""
+    settings: dict[str, Any] = {}
+    spoken = languages.for_upstream(request.value("language"), regions=True)
+    wanted = request.value("response_format") if request.rendered else None
+    if spoken:
+        settings["languageCodes"] = [spoken]
+    if keywords := request.values("keywords"):
+        settings["customVocabulary"] = list(keywords)
+    if wanted in _TIMED:
+        settings["wordTimestamp"] = True
+    if wanted == "diarized_json" or (request.value("diarize") or "").lower() == "true":
+        settings["diarization"] = True
+    return settings
+
+
+def _segments(spoken: Any) -> tuple[Segment, ...]:
+    speaker = speaker_letter(member(spoken, "speakerLabel"))
+    found = (
+        word(text(one, "word"), _seconds(one, "startOffset"), _seconds(one, "endOffset"), speaker=speaker)
+        for one in entries(spoken, "words")
+    )
+    words: tuple[Word, ...] = tuple(one for one in found if one is not None)
+    said = text(spoken, "text").strip()
+    if words:
+        whole = "".join(one.text for one in words).split() == said.split()
+        return sentences(words) if whole else (segment(words, said),)
+    start, end = _seconds(spoken, "startOffset"), _seconds(spoken, "endOffset")
+    if not said or start is None or end is None:
+        return ()
+    return (Segment(f" {said}", start, max(start, end), speaker=speaker),)
+
+
+def _seconds(holder: Any, name: str) -> float | None:
+    """A protobuf duration (`1.250s`) in seconds."""
+    try:
+        return float(text(holder, name).removesuffix("s"))
+    except ValueError:
+        return None
+
+
+def _usage(document: Any) -> Usage | None:
+    counts = member(document, "usageMetadata")
+    if not isinstance(counts, dict):
+        return None
+    by_kind = {text(one, "modality"): count(one, "tokenCount") for one in entries(counts, "promptTokensDetails")}
+    return Usage(
+        input_tokens=count(counts, "promptTokenCount"),
+        output_tokens=count(counts, "candidatesTokenCount"),
+        text_tokens=by_kind.get("TEXT"),
+        audio_tokens=by_kind.get("AUDIO"),
+        cached_tokens=count(counts, "cachedContentTokenCount") or 0,
+    )

@@ -1,0 +1,56 @@
+"""What a provider hands back: a Transcript, or the upstream's own answer to be passed on as it is."""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from openproxy.providers.http import Answer
+from openproxy.transcript import Transcript
+from openproxy.upload import TranscriptionRequest
+
+_PRINTABLE_NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}")
+_MOST_NAMES = 32
+
+MADE_BY_GATEWAY = frozenset({"response_format", "stream", "timestamp_granularities"})
+"""Fields that need no upstream where the gateway makes the format itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """An upstream answer of the OpenAI wire, untouched. It goes to the client with status 200."""
+
+    content_type: str
+    """As the upstream wrote it."""
+    body: bytes | Answer
+    """The whole body; or, for an event stream, the pieces as they arrive: iterate it, and `close()` it in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The outcome of one attempt that succeeded."""
+
+    answer: Transcript | Verbatim
+    ignored: tuple[str, ...] = ()
+    """Names of request fields that this upstream could not use, for the header `x-openproxy-ignored`."""
+
+
+def ignored(request: TranscriptionRequest, used: Collection[str]) -> tuple[str, ...]:
+    """The names of the request's fields, late ones included, that are not in `used`, in the order received.
+
+    Names are compared without `[]`. A field that comes after the file counts as unused where only the OpenAI wire can
+    still take it, so its callers pass `used` for both; names that cannot stand in a header are left out.
+    """
+    known = set(used) | (MADE_BY_GATEWAY if request.rendered else frozenset())
+    early = (name for name, value in request.fields if value.strip() and plain(name) not in known)
+    late = (name for name, value in request.audio.late_fields() if value.strip() and plain(name) not in MADE_BY_GATEWAY)
+    return printable((*early, *late))
+
+
+def printable(names: Iterable[str]) -> tuple[str, ...]:
+    """Each name once, without those that cannot stand in a header, and not too many."""
+    return tuple(dict.fromkeys(name for name in names if _PRINTABLE_NAME.fullmatch(name)))[:_MOST_NAMES]
+
+
+def plain(name: str) -> str:
+    """A field's name without brackets: `keywords[]` -> `keywords`, `chunking_strategy[type]` -> `chunking_strategy`."""
+    return name.partition("[")[0]
