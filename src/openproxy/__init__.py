@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 from openproxy.version import __version__
 
 if TYPE_CHECKING:
-    from openproxy.api import transcribe
+    from openproxy.api import transcribe, transcribe_stream
     from openproxy.transcript import Segment, Transcript, Usage, Word
 
-__all__ = ["Segment", "Transcript", "Usage", "Word", "__version__", "transcribe"]
+__all__ = ["Segment", "Transcript", "Usage", "Word", "__version__", "transcribe", "transcribe_stream"]
 
 _HOME = {
     "transcribe": "api",
+    "transcribe_stream": "api",
     "Segment": "transcript",
     "Transcript": "transcript",
     "Usage": "transcript",

@@ -24,6 +24,9 @@ class Report:
     def ended(self, index: int, /) -> None:
         """Work on it is over, well or not."""
 
+    def downloading(self, done: int, total: int, /) -> None:
+        """So many bytes of the model are here. May be called from other threads."""
+
     def say(self, line: str, /) -> None:
         """Show one line."""
 
@@ -43,6 +46,7 @@ class Lines(Report):
         self._stream = stream
         self._begun: dict[int, tuple[str, float]] = {}
         self._said: dict[int, float] = {}
+        self._download_said = float("-inf")
 
     def started(self, index: int, name: str, /) -> None:
         """Note the time."""
@@ -56,6 +60,13 @@ class Lines(Report):
             self._said[index] = now
             name, begun = self._begun[index]
             self.say(f"{name}: {place(progress)} ({speed(progress.seconds, now - begun)})")
+
+    def downloading(self, done: int, total: int, /) -> None:
+        """Say so at the beginning and now and then."""
+        now = time.monotonic()
+        if now - self._download_said >= _LINE_EVERY:
+            self._download_said = now
+            self.say(f"downloading the model: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
 
     def say(self, line: str, /) -> None:
         """Write the line."""
@@ -84,6 +95,7 @@ class Bars(Report):
         )
         self._tasks: dict[int, Any] = {}
         self._begun: dict[int, float] = {}
+        self._download: Any = None
         self._bars.start()
 
     def started(self, index: int, name: str, /) -> None:
@@ -100,6 +112,18 @@ class Bars(Report):
             completed=progress.seconds,
             place=place(progress),
             speed=speed(progress.seconds, elapsed),
+        )
+
+    def downloading(self, done: int, total: int, /) -> None:
+        """Move the bar of the model, which goes when all of it is here."""
+        if self._download is None:
+            self._download = self._bars.add_task("model", total=total, place="", speed="")
+        self._bars.update(
+            self._download,
+            total=total,
+            completed=done,
+            place=f"{done / 1e6:.0f} of {total / 1e6:.0f} MB",
+            visible=done < total,
         )
 
     def ended(self, index: int, /) -> None:

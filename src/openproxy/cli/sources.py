@@ -8,13 +8,6 @@ from pathlib import Path
 from openproxy.upload import Upload
 
 
-class _Writer:
-    """The writing side of an Upload as a file that bytes can be copied into."""
-
-    def __init__(self, upload: Upload):
-        self.write = upload.write
-
-
 def open_source(path: Path | None, kept: ExitStack) -> Path | bytes:
     """`path` itself if it can be read more than once; else all that it gives, kept until `kept` is closed.
 
@@ -25,9 +18,9 @@ def open_source(path: Path | None, kept: ExitStack) -> Path | bytes:
         return path
     upload = kept.enter_context(Upload())
     if path is None:
-        shutil.copyfileobj(sys.stdin.buffer, _Writer(upload))
+        shutil.copyfileobj(sys.stdin.buffer, upload)
     else:
         with path.open("rb") as pipe:
-            shutil.copyfileobj(pipe, _Writer(upload))
+            shutil.copyfileobj(pipe, upload)
     upload.finish()
     return upload.source

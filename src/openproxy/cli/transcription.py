@@ -104,7 +104,12 @@ class Run:
     def _load(self) -> Transcriber:
         from openproxy.engine.models.load import load
 
-        transcriber = load(self._job.model, threads=self._job.threads, parallel=self._job.jobs)
+        transcriber = load(
+            self._job.model,
+            threads=self._job.threads,
+            parallel=self._job.jobs,
+            progress=self._report.downloading,
+        )
         for name in self._job.destination.formats:
             self._render(_rehearsal(transcriber.facts), name)
         return transcriber
