@@ -3,7 +3,7 @@
 Source: contracts/engine.md, section 7.3 and decision 10.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
 from openproxy.engine.llama.replies import done_object, error_object
@@ -54,7 +54,7 @@ class Deltas:
         return whole.removeprefix(self.sent) if whole.startswith(self.sent) else ""
 
 
-async def frames(results: AsyncIterator[Result]) -> AsyncIterator[bytes]:
+async def frames(results: AsyncIterator[Result]) -> AsyncGenerator[bytes, None]:
     """The frames for what a transcription yields. An OpenProxyError becomes the last frame; closing it closes `results`."""
     deltas = Deltas()
     try:
@@ -77,7 +77,7 @@ async def frames(results: AsyncIterator[Result]) -> AsyncIterator[bytes]:
         await _close(results)
 
 
-async def opened(results: AsyncIterator[Result]) -> AsyncIterator[bytes]:
+async def opened(results: AsyncIterator[Result]) -> AsyncGenerator[bytes, None]:
     """Wait for the first segment or the transcript, then give the frames.
 
     An error before that is raised here, so that it can be answered with its own status (section 2, step 14).
