@@ -100,6 +100,7 @@ def _answer(model: str, instructed: bool, settings: dict[str, Any]) -> dict[str,
 
 def _transcriptions(config: dict[str, Any]) -> list[dict[str, Any]]:
     """One part for each speaker's turn, as far as the configuration asks for speakers and word times."""
+    config = {_camel(name): value for name, value in config.items()}
     parts = []
     for one in speech.SENTENCES if config.get("diarization") else (speech.WORDS,):
         told: dict[str, Any] = {"text": speech.sentence(one), "languageCode": "en-US"}
@@ -112,3 +113,9 @@ def _transcriptions(config: dict[str, Any]) -> list[dict[str, Any]]:
             ]
         parts.append({"audioTranscription": told})
     return parts
+
+
+def _camel(name: str) -> str:
+    """Google's servers take both spellings of a member: `word_timestamp` and `wordTimestamp`."""
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
