@@ -1,0 +1,68 @@
+"""A Whisper in Hugging Face form, converted once into the CTranslate2 form that runs here."""
+
+import hashlib
+import shutil
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from openproxy import paths
+from openproxy.engine.models.inspection import WEIGHTS
+from openproxy.errors import ModelUnusable
+
+COMMAND = "pip install 'openproxy-stt[transformers]'"
+_NEEDED = ("torch", "transformers")
+_STORED_AS = "float16"
+"""How the converted weights are kept; loading makes them what the computation needs."""
+
+
+def converted(folder: Path, name: str) -> Path:
+    """The CTranslate2 folder of a Hugging Face Whisper folder, kept in the data directory.
+
+    Conversion loads torch, and takes as much memory as the model twice. It happens again when the folder's files
+    change. Raises ModelUnusable where a package is missing or the folder does not convert.
+    """
+    models = paths.ensure_data_dir() / "models"
+    target = models / f"converted-{_fingerprint(folder)}"
+    if target.is_dir():
+        return target
+    models.mkdir(exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".converting-", dir=models))
+    try:
+        _convert(folder, draft / "model", name)
+        try:
+            (draft / "model").rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+    except OSError as error:
+        raise ModelUnusable(f"{name} cannot be converted: {error.strerror or type(error).__name__}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return target
+
+
+def _convert(folder: Path, target: Path, name: str) -> None:
+    if missing := [module for module in _NEEDED if find_spec(module) is None]:
+        raise ModelUnusable(
+            f"{name} is in Hugging Face form and has to be converted once, which needs {' and '.join(missing)}: {COMMAND}"
+        )
+    from ctranslate2.converters import TransformersConverter
+    from transformers import AutoTokenizer
+
+    kept = [file for file in ("preprocessor_config.json",) if (folder / file).is_file()]
+    try:
+        TransformersConverter(str(folder), copy_files=kept).convert(str(target), quantization=_STORED_AS)
+        AutoTokenizer.from_pretrained(str(folder)).backend_tokenizer.save(str(target / "tokenizer.json"))
+    except (ValueError, KeyError, AttributeError, RuntimeError, TypeError) as error:
+        raise ModelUnusable(f"{name} cannot be converted: {str(error).replace(str(folder), name)}") from error
+
+
+def _fingerprint(folder: Path) -> str:
+    """Changes when the weights or what describes them do: from names, sizes and times, which costs no reading."""
+    digest = hashlib.sha256(str(folder.resolve()).encode())
+    for path in sorted(folder.iterdir()):
+        if path.suffix in {".json", ".txt", ".safetensors"} or path.name in WEIGHTS:
+            status = path.stat()
+            digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,156 @@
+"""From what the user calls a model to a loaded one: size name, folder, file or repository of the model hub."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from openproxy.engine.models import Transcriber, catalog
+from openproxy.engine.models.inspection import WEIGHTS, Kind, inspect
+from openproxy.errors import ModelUnusable
+
+if TYPE_CHECKING:
+    from openproxy.engine.models.download import Report
+
+ENGINE_COMMAND = "pip install 'openproxy-stt[engine]'"
+_REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_PREFIX = "hf:"
+_FILES = (
+    "*config.json",
+    "added_tokens.json",
+    "merges.txt",
+    "normalizer.json",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "vocab*",
+)
+_CTRANSLATE2 = (*_FILES, "model.bin")
+_SAFETENSORS = (*_FILES, "model.safetensors*", "model-0*.safetensors")
+_PYTORCH = (*_FILES, "pytorch_model.bin*", "pytorch_model-0*.bin")
+"""What of a repository is fetched, by the form that the model is in."""
+_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a reference stands for, before anything is loaded."""
+
+    what: str
+    """In words, to follow "X is"."""
+    source: Literal["package", "folder", "hub"]
+    """Where it comes from."""
+    kind: Kind | None = None
+    """What its files hold; None where they are not on this machine yet, or hold no model."""
+    repo: str | None = None
+    """Its repository on the hub."""
+
+
+def identify(reference: str) -> Found:
+    """Say what a reference stands for, by the files where they are here. Loads nothing, asks nobody.
+
+    A path that exists is that path; then come size names; `owner/repo` and `hf:owner/repo` name a repository.
+    Raises ModelUnusable for a reference that is none of these.
+    """
+    path = Path(reference).expanduser()
+    explicit = reference.startswith(_PREFIX)
+    if not explicit and path.exists() and not (reference in catalog.ENTRIES and not inspect(path).kind):
+        finding = inspect(path)
+        return Found(finding.what, "folder", finding.kind)
+    if reference in catalog.ENTRIES:
+        repo = catalog.ENTRIES[reference].repo
+        if catalog.packaged(reference):
+            return Found("a Whisper model that pip installed", "package", "ctranslate2-whisper", repo=repo)
+        return Found(f"a Whisper model of the hub ({repo})", "hub", repo=repo)
+    repo = reference.removeprefix(_PREFIX)
+    if not _REPO.fullmatch(repo):
+        raise ModelUnusable(
+            f"there is no model {reference!r}: it is no file or folder here, no repository id (owner/name) and no "
+            f"size name; the size names are {', '.join(catalog.ENTRIES)}"
+        )
+    return Found("a repository of the model hub", "hub", repo=repo)
+
+
+def load(
+    reference: str,
+    *,
+    threads: int = 1,
+    parallel: int = 1,
+    compute_type: str = "int8",
+    device: str = "cpu",
+    seed: int = 0,
+    progress: "Report | None" = None,
+) -> Transcriber:
+    """Load what `reference` stands for, downloading or converting it first where needed.
+
+    `parallel` recordings can be transcribed at once, with `threads` threads each. `progress` is told of a download in
+    bytes, in place of a bar on the terminal. Raises ModelUnusable: what was found instead, or what to install.
+    """
+    try:
+        from openproxy.engine.models.whisper import WhisperTranscriber
+    except ImportError as error:
+        raise ModelUnusable(f"the local engine is not installed ({error.name} is missing): {ENGINE_COMMAND}") from error
+    return WhisperTranscriber(
+        _whisper_folder(reference, progress),
+        name=reference,
+        threads=threads,
+        parallel=parallel,
+        compute_type=compute_type,
+        device=device,
+        seed=seed,
+    )
+
+
+def _whisper_folder(reference: str, progress: "Report | None") -> Path:
+    """The CTranslate2 folder of a reference."""
+    found = identify(reference)
+    if found.source == "package" and (folder := catalog.installed(reference)):
+        return folder
+    if found.repo is not None:
+        return _runnable(_from_hub(found.repo, reference, progress), reference)
+    return _runnable(Path(reference).expanduser(), reference)
+
+
+def _runnable(folder: Path, reference: str) -> Path:
+    finding = inspect(folder)
+    if finding.kind == "ctranslate2-whisper":
+        return folder
+    if finding.kind == "transformers-whisper":
+        from openproxy.engine.models.conversion import converted
+
+        return converted(folder, reference)
+    raise ModelUnusable(
+        f"{reference} is {finding.what}; what runs here is a Whisper model in CTranslate2 or Hugging Face form"
+    )
+
+
+def _from_hub(repo: str, reference: str, progress: "Report | None") -> Path:
+    """The folder of a repository, with the files of the form that it is in."""
+    from openproxy.engine.models import download
+
+    for patterns in (_CTRANSLATE2, _SAFETENSORS, _PYTORCH):
+        folder = download.cached(repo, patterns)
+        if folder is not None and inspect(folder).kind in ("ctranslate2-whisper", "transformers-whisper"):
+            return folder
+    try:
+        names = download.names(repo)
+    except ModelUnusable as error:
+        raise _advised(error, reference) from error
+    if "model.bin" in names:
+        patterns = _CTRANSLATE2
+    elif "config.json" in names and (weights := [name for name in WEIGHTS if name in names]):
+        patterns = _SAFETENSORS if "safetensors" in weights[0] else _PYTORCH
+    else:
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        raise ModelUnusable(
+            f"{reference} holds no Whisper model in CTranslate2 or Hugging Face form; it holds "
+            f"{', '.join(names[:_SHOWN]) or 'nothing'}{more}"
+        )
+    return download.fetch(repo, patterns, report=progress)
+
+
+def _advised(error: ModelUnusable, reference: str) -> ModelUnusable:
+    """With the package that brings the same weights, where there is one."""
+    entry = catalog.ENTRIES.get(reference)
+    if entry is None or entry.bundle is None:
+        return error
+    return ModelUnusable(f"{error.message}; {reference} comes without a hub: {entry.bundle.command}")
