@@ -105,7 +105,7 @@ def test_recorded_samples_that_are_not_numbers(name):
     assert (refused.value.code, refused.value.message) == ("invalid_samples", NOT_NUMBERS)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300, -3e38])
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("rate", [16_000, 44_100])
 @pytest.mark.parametrize("kind", ["<f4", "<f8"])

@@ -14,15 +14,16 @@ from openproxy.audio.limits import Limits
 from openproxy.audio.packets import frames, measure, nothing_decoded
 from openproxy.audio.resampling import RATE, Samples
 from openproxy.audio.samples import resampled
-from openproxy.errors import AudioUnreadable
 
 DEFAULT_LIMITS = Limits(max_seconds=4 * 3600.0)
 _SLACK = 1.0
 """Seconds that packets may hold beyond what is heard (the padding of mp3 and aac) before they alone refuse a clip."""
-_AGREES = 0.25
-"""Seconds by which declared and measured length may differ and both be right: padding again."""
+_PADDING = 0.25
+"""Seconds of it in a whole clip."""
+_MISSING = 0.02
+"""Seconds that may be missing in the packets of a whole clip, by rounding."""
 _ROUGH = {"vorbis": 0.1}
-"""Encodings whose packets tell their length roughly -> the part of it by which they may be wrong."""
+"""Encodings whose packets tell too little -> the part of it that may be missing."""
 _NAMES = {"mov": "mp4", "matroska": "webm"}
 
 
@@ -106,20 +107,10 @@ class Audio:
         self.duration = declared if seconds is None or _agree(declared, seconds, self.codec) else seconds
 
     def _decoded(self) -> Iterator[Samples]:
-        """Everything that can be decoded, checked for samples that are not numbers."""
         container, stream = open_container(self._source, strict=self._strict)
-        written = stream.codec_context.name.startswith("pcm_")
+        pcm = stream.codec_context.name.startswith("pcm_")
         with container:
-            for samples in resampled(frames(container, stream), self._limits):
-                if np.isfinite(samples).all():
-                    yield samples
-                elif written:
-                    raise AudioUnreadable(
-                        "the audio holds samples that are not finite numbers (NaN or infinity)", code="invalid_samples"
-                    )
-                else:
-                    # A damaged packet of a compressed file: silence there, the rest as it is.
-                    yield np.nan_to_num(samples, nan=0.0, posinf=0.0, neginf=0.0)
+            yield from resampled(frames(container, stream), self._limits, pcm=pcm)
 
     def _given(self, block: Samples) -> Samples:
         self.decoded_seconds += len(block) / RATE
@@ -153,4 +144,5 @@ def _declared(container: InputContainer, stream: AudioStream) -> float | None:
 
 
 def _agree(declared: float | None, measured: float, codec: str) -> bool:
-    return declared is not None and abs(declared - measured) <= max(_AGREES, _ROUGH.get(codec, 0) * measured)
+    missing = max(_MISSING, _ROUGH.get(codec, 0) * measured)
+    return declared is not None and declared - missing <= measured <= declared + _PADDING

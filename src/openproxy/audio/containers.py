@@ -56,7 +56,7 @@ _IMAGES = (
 
 _HEAD_BYTES = 12
 _READ_BYTES = 64 * 1024
-_MAX_PIXELS = 1 << 26
+_MAX_PIXELS = 1 << 24
 """Beyond it no picture is decoded while ffmpeg looks for the streams of a file."""
 
 

@@ -33,15 +33,14 @@ class Mixer:
         self._fade_in = np.linspace(0, 1, max(1, rate // _FADES_PER_SECOND), endpoint=False, dtype=np.float32)
 
     def mix(self, piece: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Mix a piece (channels, samples) into (samples,). Samples that are no numbers come out as no numbers."""
-        with np.errstate(all="ignore"):
-            before, weights = self._weights, self._weigh(piece)
-            mono: NDArray[np.float32] = np.einsum("c,ct->t", weights, piece)
-            if before is not None and not np.array_equal(before, weights):
-                fade_in = self._fade_in[: piece.shape[1]]
-                head = slice(len(fade_in))
-                mono[head] *= fade_in
-                mono[head] += np.einsum("c,ct->t", before, piece[:, head]) * (1 - fade_in)
+        """Mix a piece (channels, samples) of finite numbers into (samples,)."""
+        before, weights = self._weights, self._weigh(piece)
+        mono: NDArray[np.float32] = np.einsum("c,ct->t", weights, piece)
+        if before is not None and not np.array_equal(before, weights):
+            fade_in = self._fade_in[: piece.shape[1]]
+            head = slice(len(fade_in))
+            mono[head] *= fade_in
+            mono[head] += np.einsum("c,ct->t", before, piece[:, head]) * (1 - fade_in)
         self._weights = weights
         return mono
 

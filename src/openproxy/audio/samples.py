@@ -9,16 +9,23 @@ from numpy.typing import NDArray
 from openproxy.audio.limits import Limits
 from openproxy.audio.mixing import PIECES_PER_SECOND, Mixer
 from openproxy.audio.resampling import RATE, Resampler, Samples
+from openproxy.errors import AudioUnreadable
 
 _DTYPES = {"u8": "u1", "s16": "i2", "s32": "i4", "s64": "i8", "flt": "f4", "dbl": "f8"}
 """ffmpeg's sample formats -> numpy's; a `p` at the end of the name stands for planar."""
 
 
-def resampled(frames: Iterable[AudioFrame], limits: Limits) -> Iterator[Samples]:
+_LOUDEST = 1e9
+"""Full scale is 1. Beyond this a number is no sample, and sums of it run over."""
+
+
+def resampled(frames: Iterable[AudioFrame], limits: Limits, *, pcm: bool) -> Iterator[Samples]:
     """Yield arrays (samples,) of mono float32 at 16 kHz; together they hold every sample of `frames` once.
 
     Counts what was decoded before any of it is converted: raises AudioTooLong as soon as rate, channels or seconds
-    pass `limits`. Frames may change their format on the way.
+    pass `limits`. Frames may change their format on the way. Samples that are not finite numbers are refused with
+    AudioUnreadable (invalid_samples) where the file holds them as such (`pcm`); in a compressed file they come from
+    damage, and are silenced.
     """
     lane: _Lane | None = None
     seconds = 0.0
@@ -30,7 +37,7 @@ def resampled(frames: Iterable[AudioFrame], limits: Limits) -> Iterator[Samples]
             limits.check_format(rate, channels)
             if lane is not None:
                 yield from lane.finish()
-            lane = _Lane(rate, channels, frame.format.name)
+            lane = _Lane(rate, channels, frame.format.name, pcm=pcm)
         seconds += count / rate
         limits.check_seconds(seconds, complete=False)
         yield from lane.feed(frame)
@@ -41,12 +48,13 @@ def resampled(frames: Iterable[AudioFrame], limits: Limits) -> Iterator[Samples]
 class _Lane:
     """Frames of one format: joined into pieces of half a second, mixed, resampled."""
 
-    def __init__(self, rate: int, channels: int, sample_format: str):
+    def __init__(self, rate: int, channels: int, sample_format: str, *, pcm: bool):
         self._format = (rate, channels, sample_format)
         self._piece = max(1, rate // PIECES_PER_SECOND)
         self._pending: list[AudioFrame] = []
         self._rest: NDArray[np.generic] = np.empty((channels, 0), _dtype(sample_format))
         self._count = 0
+        self._pcm = pcm
         self._mixer = Mixer(channels, rate) if channels > 1 else None
         self._resampler = Resampler(rate) if rate != RATE else None
 
@@ -87,8 +95,20 @@ class _Lane:
 
     def _convert(self, raw: NDArray[np.generic]) -> list[Samples]:
         piece = _scaled(raw)
+        if raw.dtype.kind == "f":
+            piece = self._numbers(piece)
         mono = piece[0] if self._mixer is None else self._mixer.mix(piece)
         return [mono] if self._resampler is None else self._resampler.push(mono)
+
+    def _numbers(self, piece: Samples) -> Samples:
+        loudness = np.abs(piece)
+        if loudness.max() <= _LOUDEST:
+            return piece
+        if self._pcm:
+            raise AudioUnreadable(
+                "the audio holds samples that are not finite numbers (NaN or infinity)", code="invalid_samples"
+            )
+        return np.where(loudness <= _LOUDEST, piece, np.float32(0))
 
 
 def _dtype(sample_format: str) -> np.dtype[np.generic]:
