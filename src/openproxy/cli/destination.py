@@ -44,7 +44,7 @@ def choose(
     several = len(recordings) != 1 or recordings[0].found
     if output == STDIN:
         if json_lines:
-            raise BadRequest("standard output holds the JSON lines: name a folder for the transcripts")
+            raise BadRequest("standard output holds the JSON lines: name a folder for the transcripts", param="output")
         return _standard_output(names, several)
     if output is not None:
         return _named(recordings, names, output, several)
@@ -53,14 +53,16 @@ def choose(
     if not json_lines and (not names or (not several and len(names) == 1)):
         return _standard_output(names, several)
     if not several and recordings[0].path is None:
-        raise BadRequest("a transcript of standard input needs --output for its files")
+        raise BadRequest("several formats of standard input need a folder", param="output")
     return _files(recordings, names, None)
 
 
 def _standard_output(names: Sequence[str], several: bool) -> Destination:
     name = names[0] if names else "text"
     if len(names) > 1 or (several and name != "text"):
-        raise BadRequest("standard output takes one format, and of several recordings only text: name a folder")
+        raise BadRequest(
+            "standard output takes one format, and of several recordings only text: name a folder", param="output"
+        )
     return Destination(name, headers=several, files=())
 
 
@@ -69,7 +71,9 @@ def _named(recordings: Sequence[Recording], names: Sequence[str], output: str, s
     folder = path.is_dir() or output.endswith(("/", os.sep))
     file = not folder and (path.exists() or path.suffix.lower() in FORMAT_OF or (path.suffix and not several))
     if file and (several or len(names) > 1):
-        raise BadRequest(f"{output} names one file, which takes one recording in one format: name a folder")
+        raise BadRequest(
+            f"{output} names one file, which takes one recording in one format: name a folder", param="output"
+        )
     if file:
         name = names[0] if names else FORMAT_OF.get(path.suffix.lower(), "text")
         return Destination(None, headers=False, files=((Output(name, path),),))

@@ -23,5 +23,6 @@ def engine_reference(name: str) -> str:
         return name
     raise ModelUnusable(
         f"{name} is the model {model} of the provider {provider}, which needs the gateway's stored accounts; "
-        f"the Hugging Face repository of that name is hf:{name}"
+        f"the Hugging Face repository of that name is hf:{name}",
+        param="model",
     )

@@ -75,16 +75,16 @@ class Lines(Report):
 
 
 class Bars(Report):
-    """A bar for each recording in work, lines above them."""
+    """A bar for each recording in work, lines above them; `shared` where standard output is on the same terminal."""
 
-    def __init__(self, stream: TextIO):
+    def __init__(self, stream: TextIO, *, shared: bool):
         from rich import progress
         from rich.console import Console
 
         self._console = Console(file=stream, highlight=False)
         self._bars = progress.Progress(
             progress.TextColumn("{task.description}", markup=False),
-            progress.BarColumn(bar_width=24),
+            progress.BarColumn(bar_width=16),
             progress.TextColumn("{task.fields[place]}", markup=False),
             progress.TextColumn("{task.fields[speed]}", markup=False),
             progress.TimeRemainingColumn(compact=True),
@@ -93,6 +93,7 @@ class Bars(Report):
             redirect_stdout=False,
             redirect_stderr=False,
         )
+        self._shared = shared
         self._tasks: dict[int, Any] = {}
         self._begun: dict[int, float] = {}
         self._download: Any = None
@@ -136,21 +137,26 @@ class Bars(Report):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Clear the bars from the terminal, and draw them again afterwards."""
-        self._bars.stop()
+        """Clear the bars from a shared terminal, and draw them again afterwards."""
+        if self._shared:
+            self._bars.stop()
         yield
-        self._bars.start()
+        if self._shared:
+            self._bars.start()
 
     def close(self) -> None:
         """Clear the bars for good."""
         self._bars.stop()
 
 
-def choose(*, quiet: bool) -> Report:
-    """The report that fits: none where `quiet`, bars where standard error is a terminal, lines elsewhere."""
+def choose(*, quiet: bool, shared: bool) -> Report:
+    """The report that fits: none where `quiet`, bars where standard error is a terminal, lines elsewhere.
+
+    `shared` says whether standard output is a terminal, which then is taken for the same one.
+    """
     if quiet:
         return Report()
-    return Bars(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)
+    return Bars(sys.stderr, shared=shared) if sys.stderr.isatty() else Lines(sys.stderr)
 
 
 def clock(seconds: float) -> str:
@@ -175,5 +181,5 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def _short(name: str, limit: int = 32) -> str:
+def _short(name: str, limit: int = 20) -> str:
     return name if len(name) <= limit else f"...{name[3 - limit :]}"

@@ -17,7 +17,7 @@ from openproxy.cli.model_reference import engine_reference
 from openproxy.cli.standard_output import StandardOutput
 from openproxy.cli.transcription import Job, Run
 from openproxy.engine.models import Options
-from openproxy.errors import OpenProxyError
+from openproxy.errors import BadRequest, OpenProxyError
 
 DEFAULT_MODEL = "tiny.en"
 MAX_SECONDS = 4 * 3600.0
@@ -32,7 +32,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 def _format(value: str) -> str:
     name = ALIASES.get(value.lower(), value.lower())
     if name not in formats.NAMES:
-        raise typer.BadParameter(f"{value!r} is none of {', '.join((*formats.NAMES, *ALIASES))}")
+        raise BadRequest(f"{value!r} is none of {', '.join((*formats.NAMES, *ALIASES))}", param="format")
     return name
 
 
@@ -146,15 +146,16 @@ def transcribe(
             granularities=("segment", "word") if word_timestamps else ("segment",),
         )
     except OpenProxyError as error:
-        raise typer.BadParameter(error.message) from None
+        raise typer.BadParameter(error.message, param_hint=f"'--{error.param}'") from None
     _run(job, quiet=quiet)
 
 
 def _run(job: Job, *, quiet: bool) -> NoReturn:
     signal.signal(signal.SIGTERM, _interrupt)
-    told = report.choose(quiet=quiet)
+    stdout = StandardOutput()
+    told = report.choose(quiet=quiet, shared=stdout.terminal)
     try:
-        status = Run(job, told, StandardOutput()).execute()
+        status = Run(job, told, stdout).execute()
     except KeyboardInterrupt:
         told.close()
         told.say("interrupted")

@@ -137,9 +137,11 @@ class Run:
 
     def _hear(self, index: int, work: _Work, event: Segment | Progress | Transcript | Exception | None) -> None:
         """What happened to one recording; None is its good end."""
+        # The first event of every work only says that it has begun.
         if work.begun is None:
             work.begun = time.monotonic()
             self._report.started(index, work.recording.name)
+            return
         match event:
             case Progress():
                 self._report.advanced(index, event)
@@ -172,7 +174,7 @@ class Run:
         files = [str(output.path) for output in work.outputs]
         self._report.say(
             f"{work.recording.name}: {clock(length)} in {elapsed:.1f} s ({speed(length, elapsed)})"
-            + "".join(f" -> {file}" for file in files)
+            + (f" -> {', '.join(files)}" if files else "")
         )
         self._line(work.recording, ok=True, **_facts(transcript), outputs=files, elapsed=round(elapsed, 3))
         work.transcript = None
