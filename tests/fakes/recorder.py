@@ -26,7 +26,7 @@ class Seen:
 class Recorder:
     """Answers come from `answers` in turn; the last one is repeated."""
 
-    answers: list[tuple[int, str | None, bytes]]
+    answers: list[tuple[int, str, bytes]]
     seen: list[Seen] = field(default_factory=list)
     url: str = ""
 
@@ -36,16 +36,13 @@ class Recorder:
         self.seen.append(Seen(request.method, raw_path, query, headers, await request.read()))
         status, content_type, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         answer = web.Response(status=status, body=body)
-        if content_type is not None:
-            answer.headers["Content-Type"] = content_type
-        else:
-            del answer.headers["Content-Type"]
+        answer.headers["Content-Type"] = content_type
         return answer
 
 
 @asynccontextmanager
 async def recorder(
-    *answers: Any, content_type: str | None = "application/json", host: str = "127.0.0.1"
+    *answers: Any, content_type: str = "application/json", host: str = "127.0.0.1"
 ) -> AsyncIterator[Recorder]:
     """A running recorder. An answer is a JSON value, bytes, or (status, JSON value or bytes)."""
     told = []

@@ -112,7 +112,7 @@ def test_model_ids(model: str, segments: tuple[str, ...]):
     "model", ["a//b", "../x", "a/../b", "/x", "x/", "", "a/./b", "a\nb", "a\x00", "..", "a..b", "\u202egpj"]
 )
 def test_model_ids_that_would_change_the_path_h20(model: str):
-    with pytest.raises(BadRequest, match="^Invalid model ID$"):
+    with pytest.raises(BadRequest, match=r"^Invalid model ID$"):
         addresses.model_segments(model)
 
 

@@ -63,7 +63,7 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
         language=language(spoken or None),
         duration=number(document, "duration"),
         segments=segments,
-        words=words,
+        words=tuple(part for one in segments for part in one.words) or words,
         usage=_usage(document),
         task=request.task,
     )

@@ -1,0 +1,401 @@
+"""The OpenAI wire: OpenAI, Groq and self-hosted servers."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from fakes import speech
+from fakes.loopback import serve
+from fakes.openai import Groq, OpenAI
+from fakes.raw import answering
+from fakes.recorder import recorder
+from openproxy.errors import BadRequest, UpstreamError
+from openproxy.providers.replies import Verbatim
+from openproxy.transcript import Segment, Transcript, Usage, Word
+from support.providers import AUDIO, BOUNDARY, SECRET, Passing, account, asked, spooled, transcribe
+
+DATA = Path(__file__).parents[1] / "data"
+WORDS = (
+    Word(" Hello", 0.1, 0.4),
+    Word(" there.", 0.4, 0.9),
+    Word(" How", 2.0, 2.2),
+    Word(" are", 2.2, 2.4),
+    Word(" you?", 2.4, 2.8),
+)
+
+
+def form(
+    *fields: tuple[str, str], name: str = "clip.wav", content_type: str = "audio/wav", audio: bytes = AUDIO
+) -> bytes:
+    """The multipart body that carries `audio`, then `fields`."""
+    lines = [
+        f"--{BOUNDARY}\r\n".encode(),
+        f'Content-Disposition: form-data; name="file"; filename="{name}"\r\n'.encode(),
+        f"Content-Type: {content_type}\r\n\r\n".encode(),
+        audio,
+        b"\r\n",
+    ]
+    for key, value in fields:
+        lines.append(f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode())
+    return b"".join([*lines, f"--{BOUNDARY}--\r\n".encode()])
+
+
+@pytest.mark.parametrize(
+    ("provider", "path"),
+    [
+        ("openai", "/v1/audio/transcriptions"),
+        ("groq", "/openai/v1/audio/transcriptions"),
+        ("selfhosted-stt", "/v1/audio/transcriptions"),
+    ],
+)
+async def test_the_whole_request_h17(provider: str, path: str):
+    fields = (
+        ("temperature", "0.2"),
+        ("response_format", "json"),
+        ("prompt", "Zażółć"),
+        ("language", "en"),
+        ("typo", "x"),
+    )
+    async with recorder({"text": "hello"}) as upstream:
+        reply = await transcribe(asked("whisper-1", *fields), account(provider, upstream.url))
+    body = form(
+        ("model", "whisper-1"),
+        ("language", "en"),
+        ("prompt", "Zażółć"),
+        ("response_format", "json"),
+        ("temperature", "0.2"),
+    )
+    (seen,) = upstream.seen
+    assert (seen.method, seen.path, seen.query) == ("POST", path, "")
+    assert seen.body == body
+    assert seen.headers["content-type"] == f"multipart/form-data; boundary={BOUNDARY}"
+    assert seen.headers["content-length"] == str(len(body))
+    assert "transfer-encoding" not in seen.headers
+    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+    assert reply.answer == Verbatim("application/json", b'{"text": "hello"}')
+    assert reply.ignored == ("typo",)
+
+
+async def test_only_file_and_model_without_further_fields():
+    async with recorder() as upstream:
+        await transcribe(asked("m", ("language", " "), ("prompt", "")), account("selfhosted-stt", upstream.url))
+    assert upstream.seen[0].body == form(("model", "m"))
+
+
+async def test_further_fields_travel_in_order_with_brackets_decision_9():
+    fields = (
+        ("timestamp_granularities[]", "word"),
+        ("stream", "false"),
+        ("timestamp_granularities", "segment"),
+        ("include", "logprobs"),
+        ("chunking_strategy[type]", "server_vad"),
+        ("known_speaker_names[]", "anna"),
+        ("known_speaker_names[]", "ben"),
+        ("known_speaker_references[]", "data:audio/wav;base64,AAAA"),
+        ("languages", "en"),
+        ("keywords[]", "OpenProxy"),
+        ("hotwords", "a b"),
+        ("response_format", "text"),
+        ("response_format", "verbose_json"),
+        ("deepgram_smart_format", "true"),
+        ("diarize", "true"),
+    )
+    async with recorder() as upstream:
+        reply = await transcribe(asked("m", *fields), account("openai", upstream.url))
+    assert upstream.seen[0].body == form(
+        ("model", "m"),
+        ("response_format", "verbose_json"),
+        ("timestamp_granularities[]", "word"),
+        ("stream", "false"),
+        ("timestamp_granularities[]", "segment"),
+        ("include[]", "logprobs"),
+        ("chunking_strategy[type]", "server_vad"),
+        ("known_speaker_names[]", "anna"),
+        ("known_speaker_names[]", "ben"),
+        ("known_speaker_references[]", "data:audio/wav;base64,AAAA"),
+        ("languages[]", "en"),
+        ("keywords[]", "OpenProxy"),
+        ("hotwords", "a b"),
+    )
+    assert reply.ignored == ("deepgram_smart_format", "diarize")
+
+
+async def test_a_passing_recording_is_sent_chunked_with_the_fields_behind_it():
+    pieces = [b"RIFF", b"", b"abc" * 1000, b"\r\n--" + BOUNDARY[:5].encode()]
+    audio = Passing(pieces, late=[("language", "Spanish"), ("typo", "x"), ("keywords", "a"), ("temperature", "0")])
+    async with recorder() as upstream:
+        reply = await transcribe(asked("m", ("prompt", "p"), audio=audio), account("openai", upstream.url))
+    (seen,) = upstream.seen
+    assert seen.body == form(
+        ("model", "m"),
+        ("prompt", "p"),
+        ("language", "es"),
+        ("keywords[]", "a"),
+        ("temperature", "0"),
+        audio=b"".join(pieces),
+    )
+    assert seen.headers["transfer-encoding"] == "chunked"
+    assert "content-length" not in seen.headers
+    assert reply.ignored == ("typo",)
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "sent"),
+    [
+        ("es", "es"),
+        ("ES", "es"),
+        ("es-MX", "es"),
+        ("es_MX", "es"),
+        ("spanish", "es"),
+        ("Spanish", "es"),
+        ("auto", None),
+        ("", None),
+        ("klingon", "klingon"),
+    ],
+)
+async def test_languages_b18(asked_for: str, sent: str | None):
+    async with recorder() as upstream:
+        await transcribe(asked("m", ("language", asked_for)), account("openai", upstream.url))
+    fields = [("model", "m")] + ([("language", sent)] if sent else [])
+    assert upstream.seen[0].body == form(*fields)
+
+
+@pytest.mark.parametrize(
+    ("filename", "declared", "name", "content_type"),
+    [
+        ("note.opus", None, "note.ogg", "audio/ogg"),
+        ("note.OPUS", "audio/opus", "note.ogg", "audio/ogg"),
+        ("opus-demo.wav", None, "opus-demo.wav", "audio/wav"),
+        ("voice.m4a", None, "voice.m4a", "audio/mp4"),
+        ("voice.m4a", "application/octet-stream", "voice.m4a", "audio/mp4"),
+        ("会议_🎧.wav", None, "会议_🎧.wav", "audio/wav"),
+        ('a"; filename="b.wav', None, "a_; filename=_b.wav", "audio/wav"),
+        ("a\r\nX-Evil: 1\r\n\r\n.mp3", None, "a__X-Evil: 1____.mp3", "audio/mpeg"),
+    ],
+)
+async def test_names_upstream_b10_b11(filename: str, declared: str | None, name: str, content_type: str):
+    async with recorder() as upstream:
+        await transcribe(asked("m", filename=filename, content_type=declared), account("openai", upstream.url))
+    assert upstream.seen[0].body == form(("model", "m"), name=name, content_type=content_type)
+
+
+async def test_opus_reaches_a_server_that_only_knows_ogg_b10():
+    note = (DATA / "cases" / "B10_voice_note.opus").read_bytes()
+    fake = OpenAI(SECRET)
+    async with serve(fake.app()) as url:
+        reply = await transcribe(asked("whisper-1", audio=spooled(note), filename="note.opus"), account("openai", url))
+    ((name, content_type, heard),) = fake.heard
+    assert (name, content_type) == ("note.ogg", "audio/ogg")
+    assert hashlib.sha256(heard).digest() == hashlib.sha256(note).digest()
+    assert isinstance(reply.answer, Verbatim)
+
+
+@pytest.mark.parametrize(
+    ("stub", "content_type"),
+    [
+        ("B13_upstream.srt", "application/x-subrip"),
+        ("B13_upstream.txt", "text/plain; charset=utf-8"),
+        ("B13_upstream.vtt", "text/vtt"),
+    ],
+)
+async def test_bodies_pass_untouched_h22_t12(stub: str, content_type: str):
+    body = (DATA / "upstreams" / stub).read_bytes()
+    async with recorder(body, content_type=content_type) as upstream:
+        reply = await transcribe(asked("m", ("response_format", "srt")), account("groq", upstream.url))
+    assert reply.answer == Verbatim(content_type, body)
+
+
+async def test_bytes_that_are_no_text_pass_b25():
+    body = "Größe".encode("latin-1") + b"\x00\xff"
+    async with recorder((201, body), content_type="text/plain; charset=iso-8859-1") as upstream:
+        reply = await transcribe(asked("m"), account("selfhosted-stt", upstream.url))
+    assert reply.answer == Verbatim("text/plain; charset=iso-8859-1", body)
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b'{"text":"x"}', "application/json"),
+        (b"plain words", "text/plain; charset=utf-8"),
+        (b"", "text/plain; charset=utf-8"),
+    ],
+)
+async def test_a_missing_content_type_b26(body: bytes, content_type: str):
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with answering(head + body) as url:
+        reply = await transcribe(asked("m"), account("selfhosted-stt", url))
+    assert reply.answer == Verbatim(content_type, body)
+
+
+async def test_every_format_of_openai_through_its_fake():
+    fake = OpenAI(SECRET)
+    bodies = {}
+    async with serve(fake.app()) as url:
+        for name in ("json", "text", "srt", "verbose_json", "vtt"):
+            reply = await transcribe(asked("whisper-1", ("response_format", name)), account("openai", url))
+            assert isinstance(reply.answer, Verbatim)
+            bodies[name] = (reply.answer.content_type.split(";")[0], reply.answer.body)
+    assert bodies["text"] == ("text/plain", b"Hello there. How are you?\n")
+    assert bodies["vtt"][0] == "text/vtt"
+    assert bodies["srt"][0] == "text/plain"
+    assert [types for types, _ in bodies.values()].count("application/json") == 2
+    assert [audio for _, _, audio in fake.heard] == [AUDIO] * 5
+
+
+async def test_translations_have_their_own_endpoint_and_fields():
+    fields = (("language", "es"), ("prompt", "p"), ("response_format", "text"), ("timestamp_granularities[]", "word"))
+    async with recorder() as upstream:
+        reply = await transcribe(asked("whisper-1", *fields, translate=True), account("groq", upstream.url + "/v1"))
+    assert upstream.seen[0].path == "/v1/audio/translations"
+    assert upstream.seen[0].body == form(("model", "whisper-1"), ("prompt", "p"), ("response_format", "text"))
+    assert reply.ignored == ("language", "timestamp_granularities[]")
+
+
+async def test_translations_need_an_endpoint():
+    with pytest.raises(BadRequest, match="no translations endpoint"):
+        await transcribe(asked("m", translate=True), account("selfhosted-stt", "http://127.0.0.1:9/inference"))
+
+
+@pytest.mark.parametrize("provider", ["deepgram", "assemblyai", "huggingface", "gemini"])
+async def test_the_others_have_no_translations(provider: str):
+    with pytest.raises(BadRequest) as raised:
+        await transcribe(asked("m", translate=True), account(provider, "http://127.0.0.1:9"))
+    assert raised.value.message == f"Provider '{provider}' does not support audio/translations"
+
+
+# What is rendered
+
+
+def segments(*, words: bool) -> tuple[Segment, ...]:
+    whisper = {"temperature": 0.0, "avg_logprob": -0.25, "compression_ratio": 1.1, "no_speech_prob": 0.01}
+    return (
+        Segment(" Hello there.", 0.1, 0.9, WORDS[:2] if words else (), tokens=(50364, 0), **whisper),
+        Segment(" How are you?", 2.0, 2.8, WORDS[2:] if words else (), tokens=(50364, 1), **whisper),
+    )
+
+
+def plain(word: Word) -> Word:
+    return Word(word.text.rstrip(".?"), word.start, word.end)
+
+
+async def test_verbose_json_is_read_in_full():
+    fake = OpenAI(SECRET)
+    async with serve(fake.app()) as url:
+        reply = await transcribe(
+            asked("whisper-1", ("response_format", "srt"), ("stream", "true"), ("diarize", "1"), rendered=True),
+            account("openai", url),
+        )
+    assert fake.forms == [
+        [
+            ("model", "whisper-1"),
+            ("response_format", "verbose_json"),
+            ("timestamp_granularities[]", "word"),
+            ("timestamp_granularities[]", "segment"),
+        ]
+    ]
+    assert reply.answer == Transcript(
+        text=speech.TEXT,
+        language="en",
+        duration=3.5,
+        segments=segments(words=True),
+        words=tuple(word for part in segments(words=True) for word in part.words),
+        usage=Usage(seconds=4),
+    )
+    assert reply.ignored == ("diarize",)
+
+
+async def test_word_times_only_where_they_are_needed():
+    fake = Groq(SECRET)
+    async with serve(fake.app()) as url:
+        reply = await transcribe(asked("whisper-large-v3", rendered=True), account("groq", url))
+    assert fake.forms == [[("model", "whisper-large-v3"), ("response_format", "verbose_json")]]
+    assert reply.answer == Transcript(speech.TEXT, "en", 3.5, segments=segments(words=False), usage=Usage(seconds=4))
+
+
+async def test_speakers_of_the_diarizing_model():
+    fake = OpenAI(SECRET)
+    async with serve(fake.app()) as url:
+        reply = await transcribe(
+            asked("gpt-4o-transcribe-diarize", ("response_format", "diarized_json"), rendered=True),
+            account("openai", url),
+        )
+    assert fake.forms == [
+        [("model", "gpt-4o-transcribe-diarize"), ("response_format", "diarized_json"), ("chunking_strategy", "auto")]
+    ]
+    assert reply.answer == Transcript(
+        text=speech.TEXT,
+        duration=3.5,
+        segments=(
+            Segment(" Hello there.", 0.1, 0.9, speaker="A"),
+            Segment(" How are you?", 2.0, 2.8, speaker="B"),
+        ),
+        usage=Usage(seconds=4),
+    )
+
+
+async def test_a_model_that_gives_only_json_is_not_asked_for_more():
+    fake = OpenAI(SECRET)
+    async with serve(fake.app()) as url:
+        reply = await transcribe(
+            asked("gpt-transcribe", ("response_format", "vtt"), ("include[]", "logprobs"), rendered=True),
+            account("openai", url),
+        )
+    assert fake.forms == [[("model", "gpt-transcribe"), ("response_format", "json")]]
+    assert reply.answer == Transcript(speech.TEXT, usage=Usage(seconds=4))
+    assert reply.ignored == ("include[]",)
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted", "asked_for"),
+    [
+        ("ggml-base", "vtt", "verbose_json"),
+        ("ggml-base", "json", "json"),
+        ("ggml-base", None, "json"),
+        ("gpt-5-transcribe", "srt", "json"),
+        ("my-diarize", "diarized_json", "diarized_json"),
+    ],
+)
+async def test_models_that_the_catalogue_does_not_know(model: str, wanted: str | None, asked_for: str):
+    fields = [("response_format", wanted)] if wanted else []
+    async with recorder({"text": " hi ", "language": "xx-klingon"}) as upstream:
+        reply = await transcribe(asked(model, *fields, rendered=True), account("selfhosted-stt", upstream.url))
+    assert f'name="response_format"\r\n\r\n{asked_for}\r\n'.encode() in upstream.seen[0].body
+    assert reply.answer == Transcript("hi", "xx-klingon")
+
+
+async def test_a_server_that_answers_with_plain_text_is_understood():
+    async with recorder(b"just words\n", content_type="text/plain") as upstream:
+        reply = await transcribe(asked("m", rendered=True), account("selfhosted-stt", upstream.url))
+    assert reply.answer == Transcript("just words")
+
+
+async def test_token_usage():
+    usage = {
+        "type": "tokens",
+        "input_tokens": 30,
+        "input_token_details": {"text_tokens": 4, "audio_tokens": 26},
+        "output_tokens": 5,
+        "total_tokens": 35,
+    }
+    async with recorder({"text": "x", "usage": usage, "languages": [{"code": "pl"}]}) as upstream:
+        reply = await transcribe(asked("gpt-transcribe", rendered=True), account("openai", upstream.url))
+    assert reply.answer == Transcript("x", "pl", usage=Usage(30, 5, 4, 26))
+
+
+@pytest.mark.parametrize("body", [b'{"text": "half', b"<html>login</html>", b"\xff\xfe"])
+async def test_an_answer_that_cannot_be_read_is_a_502(body: bytes):
+    async with recorder(body) as upstream:
+        with pytest.raises(UpstreamError) as raised:
+            await transcribe(asked("m", rendered=True), account("openai", upstream.url))
+    assert raised.value.status == 502
+    assert raised.value.message.startswith("Failed parsing OpenAI response: ")
+
+
+@pytest.mark.parametrize(
+    "document", [[], None, 5, {"text": 5, "words": {}, "segments": [None, {"start": "x"}, 3], "usage": []}]
+)
+async def test_shapes_that_are_not_openais_give_an_empty_text(document: object):
+    async with recorder(document) as upstream:
+        reply = await transcribe(asked("m", rendered=True), account("openai", upstream.url))
+    assert reply.answer == Transcript("")
