@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from openproxy.engine.llama import access, replies
 from openproxy.engine.llama.replies import Reply
 from openproxy.engine.settings import EngineSettings
-from openproxy.errors import OpenProxyError
+from openproxy.errors import AudioError, OpenProxyError
 from openproxy.web import body, sse
 from openproxy.web.responses import REQUEST_ID, envelope, new_request_id
 
@@ -109,7 +109,8 @@ class Exchange:
     def _error(self, error: OpenProxyError) -> dict[str, Any]:
         if self._llama:
             return replies.error_object(error)
-        found: dict[str, Any] = envelope(error.message, error.status, param=error.param, code=error.code)["error"]
+        param = "file" if error.param is None and isinstance(error, AudioError) else error.param
+        found: dict[str, Any] = envelope(error.message, error.status, param=param, code=error.code)["error"]
         return found
 
     def _headers(self, reply: Reply, *, preflight: bool = False) -> list[tuple[str, str]]:
