@@ -1,5 +1,6 @@
 """Blocks are of one size and lose nothing: whatever their size, together they are the same clip."""
 
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 
@@ -58,6 +59,19 @@ def test_resampling_keeps_time_and_tone(rate):
     inner = (moments > 1.05) & (moments < 1.95)
     assert np.abs(heard[inner] - 0.5 * np.sin(2 * np.pi * 440 * moments[inner])).max() < 0.005
     assert np.abs(heard[moments < 0.98]).max() < 0.005
+
+
+def test_clips_decoded_side_by_side_do_not_mix():
+    clips = [encode("mp3", "libmp3lame", speechlike(5.0, 44_100, seed=seed), 44_100) for seed in range(4)]
+
+    def decode(clip):
+        with open_audio(clip) as audio:
+            return np.concatenate(list(audio.blocks(0.5)))
+
+    alone = [decode(clip) for clip in clips]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(decode, clips * 3))
+    assert all(np.array_equal(one, other) for one, other in zip(together, alone * 3, strict=True))
 
 
 def test_closing_ends_with_the_file_and_leaves_what_was_handed_over_open():

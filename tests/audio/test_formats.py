@@ -183,6 +183,14 @@ def test_live_webm_declares_no_duration():
         assert audio.duration == pytest.approx(4.2, abs=0.05)
 
 
+def test_amr():
+    """Frames of the 12.2 kbit/s mode, 20 ms each: no encoder for them is at hand."""
+    with open_audio(b"#!AMR\n" + (b"\x3c" + bytes(31)) * 150) as audio:
+        assert (audio.container, audio.rate, audio.channels) == ("amr", 8_000, 1)
+        assert sum(map(len, audio.blocks())) == 48_000
+        assert audio.duration == 3.0
+
+
 def id3(*frames: bytes) -> bytes:
     body = b"".join(frames)
     size = len(body)

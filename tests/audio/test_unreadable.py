@@ -257,12 +257,7 @@ def test_references_of_a_mov_to_other_files_are_not_followed(tmp_path):
     file = _with_alias(encode("mov", "pcm_s16le", own.astype(np.float32) / 32768), str(secret).encode())
     with av.open(BytesIO(file), options={"enable_drefs": "1", "use_absolute_path": "1"}) as followed:
         assert next(followed.decode(audio=0)).to_ndarray()[0, 0] == 12_345
-    try:
-        with open_audio(file) as audio:
-            heard = np.concatenate(list(audio.blocks()))
-    except AudioUnreadable:
-        return
-    assert float(np.abs(heard).max()) < 1000 / 32768
+    assert refusal(file) == ("no_samples", NO_SAMPLES)
 
 
 def _with_alias(mov: bytes, path: bytes) -> bytes:

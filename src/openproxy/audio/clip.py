@@ -102,8 +102,8 @@ class Audio:
         declared = _declared(container, stream)
         seconds = measured.seconds
         if seconds is not None and limit is not None and seconds > limit + _SLACK:
-            longer = max(seconds, declared or 0.0)
-            self._limits.check_seconds(longer, complete=measured.complete or longer > seconds)
+            length = seconds if measured.complete else max(seconds, declared or 0.0)
+            self._limits.check_seconds(length, complete=measured.complete or length > seconds)
         self.duration = declared if seconds is None or _agree(declared, seconds, self.codec) else seconds
 
     def _decoded(self) -> Iterator[Samples]:

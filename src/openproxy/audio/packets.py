@@ -15,6 +15,8 @@ _FAILURES = 64
 """Reads in a row that may fail before the rest of a file is given up."""
 _MEASURED_PACKETS = 4_000_000
 """Packets after which measuring is given up: beyond any clip of hours, within seconds of work."""
+_BEYOND = 100_000
+"""Packets that are read beyond the limit, a fraction of a second's work, to tell how long the clip really is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Measured:
     seconds: float | None
     """Of all packets; None where packets carry no duration."""
     complete: bool
-    """False where reading stopped at the limit."""
+    """False where reading stopped before the end."""
 
 
 def frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
@@ -60,7 +62,7 @@ def packets(container: InputContainer, stream: AudioStream) -> "Iterator[Packet[
 
 
 def measure(container: InputContainer, stream: AudioStream, limit: float | None) -> Measured:
-    """Add up the lengths of the packets without decoding more than the first frame; stop beyond `limit` seconds.
+    """Add up the lengths of the packets without decoding more than the first frame; stop well beyond `limit` seconds.
 
     Raises AudioUnreadable where not one frame can be decoded (no_samples, damaged_audio).
     """
@@ -68,7 +70,7 @@ def measure(container: InputContainer, stream: AudioStream, limit: float | None)
     most = None if limit is None or not time_base else limit / time_base
     first: AudioFrame | None = None
     damaged = complete = False
-    ticks = count = 0
+    ticks = count = beyond = 0
     for packet in packets(container, stream):
         if first is None:
             try:
@@ -77,7 +79,8 @@ def measure(container: InputContainer, stream: AudioStream, limit: float | None)
                 damaged = True
         ticks += max(0, packet.duration or 0)
         count += 1
-        if count >= _MEASURED_PACKETS or (most is not None and ticks > most and first is not None):
+        beyond += most is not None and ticks > most
+        if count >= _MEASURED_PACKETS or (beyond > _BEYOND and first is not None):
             break
     else:
         complete = True
@@ -85,7 +88,7 @@ def measure(container: InputContainer, stream: AudioStream, limit: float | None)
         first = _last_frame(stream)
     if first is None:
         raise nothing_decoded(damaged=damaged or count > 0)
-    seconds = ticks * time_base if ticks and (complete or count < _MEASURED_PACKETS) else None
+    seconds = ticks * time_base if ticks and time_base and (complete or count < _MEASURED_PACKETS) else None
     return Measured(first.sample_rate, first.layout.nb_channels, seconds, complete)
 
 

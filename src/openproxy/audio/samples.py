@@ -101,14 +101,13 @@ class _Lane:
         return [mono] if self._resampler is None else self._resampler.push(mono)
 
     def _numbers(self, piece: Samples) -> Samples:
-        loudness = np.abs(piece)
-        if loudness.max() <= _LOUDEST:
+        if piece.max() <= _LOUDEST and piece.min() >= -_LOUDEST:
             return piece
         if self._pcm:
             raise AudioUnreadable(
                 "the audio holds samples that are not finite numbers (NaN or infinity)", code="invalid_samples"
             )
-        return np.where(loudness <= _LOUDEST, piece, np.float32(0))
+        return np.where(np.abs(piece) <= _LOUDEST, piece, np.float32(0))
 
 
 def _dtype(sample_format: str) -> np.dtype[np.generic]:
