@@ -66,7 +66,7 @@ class AssemblyAI:
         whole = replace(request, fields=(*request.fields, *request.audio.late_fields()))
         job_id = await job.submit(base, _order(whole, audio_url))
         done = await job.wait(addresses.below(base, job_id), _budget(connection), self._clock)
-        return Reply(_read(whole, done), ignored(whole, _USED | {key for key, _ in request.audio.late_fields()}))
+        return Reply(_read(whole, done), ignored(request, _USED, late=_USED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,16 +34,20 @@ class Reply:
     """Names of request fields that this upstream could not use, for the header `x-openproxy-ignored`."""
 
 
-def ignored(request: TranscriptionRequest, used: Collection[str]) -> tuple[str, ...]:
-    """The names of the request's fields, late ones included, that are not in `used`, in the order received.
+def ignored(
+    request: TranscriptionRequest, used: Collection[str], late: Collection[str] = frozenset()
+) -> tuple[str, ...]:
+    """The names of the fields that this upstream could not use, in the order received.
 
-    Names are compared without `[]`. A field that comes after the file counts as unused where only the OpenAI wire can
-    still take it, so its callers pass `used` for both; names that cannot stand in a header are left out.
+    `used` are those it can use, without `[]`; `late` those that it can still use when they follow the file.
     """
-    known = set(used) | (MADE_BY_GATEWAY if request.rendered else frozenset())
-    early = (name for name, value in request.fields if value.strip() and plain(name) not in known)
-    late = (name for name, value in request.audio.late_fields() if value.strip() and plain(name) not in MADE_BY_GATEWAY)
-    return printable((*early, *late))
+    made = MADE_BY_GATEWAY if request.rendered else frozenset()
+    return printable(
+        name
+        for fields, known in ((request.fields, {*used, *made}), (request.audio.late_fields(), {*late, *made}))
+        for name, value in fields
+        if value.strip() and plain(name) not in known
+    )
 
 
 def printable(names: Iterable[str]) -> tuple[str, ...]:
