@@ -32,13 +32,13 @@ def base_engine() -> Iterator[engine_server.EngineServer]:
 
 @pytest.fixture(scope="session")
 def long_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three quarters of a minute of speech: 16 kHz mono wav."""
+    """Half a minute and more of speech: 16 kHz mono wav."""
     with wave.open(str(engine_server.SPEECH / "jfk.wav"), "rb") as spoken:
         parameters, once = spoken.getparams(), spoken.readframes(spoken.getnframes())
     path = tmp_path_factory.mktemp("speech") / "long.wav"
     with wave.open(str(path), "wb") as out:
         out.setparams(parameters)
-        for _ in range(4):
+        for _ in range(3):
             out.writeframes(once)
             out.writeframes(bytes(2 * parameters.framerate // 2))
     return path
