@@ -45,7 +45,13 @@ def test_a_folder_takes_all(tmp_path: Path) -> None:
 
 
 def test_one_recording_can_have_a_file_name_which_tells_the_format() -> None:
-    for name, expected in [("x.srt", "srt"), ("x.VTT", "vtt"), ("x.json", "json"), ("x.txt", "text"), ("x.log", "text")]:
+    for name, expected in [
+        ("x.srt", "srt"),
+        ("x.VTT", "vtt"),
+        ("x.json", "json"),
+        ("x.txt", "text"),
+        ("x.log", "text"),
+    ]:
         assert [(output.format, str(output.path)) for output in choose(ONE, [], name).files[0]] == [(expected, name)]
     assert choose(ONE, ["verbose_json"], "x.json").files[0][0].format == "verbose_json"
 

@@ -83,7 +83,7 @@ def test_writing_makes_folders_and_respects_the_umask(tmp_path: Path) -> None:
         os.umask(before)
     assert target.read_bytes() == b"text\n"
     assert target.stat().st_mode & 0o777 == 0o640
-    assert os.listdir(target.parent) == ["a.txt"]
+    assert list(target.parent.iterdir()) == [target]
 
 
 def test_writing_replaces_in_one_step(tmp_path: Path) -> None:
@@ -101,4 +101,4 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
         outputs.write(tmp_path / "a.txt", b"text")
     with pytest.raises(OSError, match="long"):
         outputs.write(tmp_path / ("x" * 300), b"text")
-    assert os.listdir(tmp_path) == ["a.txt"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "a.txt"]

@@ -1,0 +1,142 @@
+import io
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+import openproxy
+from openproxy import api
+from openproxy.engine.models import Transcriber, load
+from openproxy.errors import AudioTooLong, AudioUnreadable, BadRequest, ModelUnusable, UnknownLanguage
+from openproxy.transcript import Segment, Transcript
+
+CASES = Path(__file__).parent / "data" / "cases"
+SPEECH = Path(__file__).parent / "data" / "speech"
+CAT = CASES / "B19_cat.mp3"
+CAT_TEXT = "The cat is sleeping on the chair."
+
+
+@pytest.fixture
+def empty(monkeypatch: pytest.MonkeyPatch) -> api._Models:
+    """No model is loaded yet."""
+    models = api._Models()
+    monkeypatch.setattr(api, "_models", models)
+    return models
+
+
+def test_a_path_gives_a_transcript() -> None:
+    transcript = openproxy.transcribe(CAT)
+    assert isinstance(transcript, Transcript)
+    assert (transcript.text, transcript.language, transcript.task) == (CAT_TEXT, "en", "transcribe")
+    assert transcript.duration == pytest.approx(2.5, abs=0.1)
+    assert [segment.text.strip() for segment in transcript.segments] == [CAT_TEXT]
+    assert transcript.words == ()
+
+
+def test_every_kind_of_source_gives_the_same() -> None:
+    reading, writing = os.pipe()
+    threading.Thread(target=_fill, args=(writing, CAT.read_bytes())).start()
+    with CAT.open("rb") as file, os.fdopen(reading, "rb") as pipe:
+        for source in (str(CAT), CAT.read_bytes(), io.BytesIO(CAT.read_bytes()), file, pipe):
+            assert api.transcribe(source).text == CAT_TEXT
+
+
+def _fill(descriptor: int, data: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as pipe:
+        pipe.write(data)
+
+
+def test_word_times() -> None:
+    transcript = api.transcribe(CASES / "B12_word_times.wav", word_timestamps=True)
+    assert [word.text.strip(" ,.").lower() for word in transcript.words] == [
+        "red",
+        "car",
+        "yellow",
+        "bus",
+        "white",
+        "truck",
+    ]
+    assert all(
+        one.start <= one.end <= two.start for one, two in zip(transcript.words, transcript.words[1:], strict=False)
+    )
+
+
+def test_segments_come_before_the_whole() -> None:
+    *segments, transcript = api.transcribe_stream(SPEECH / "jfk.wav")
+    assert isinstance(transcript, Transcript)
+    assert all(isinstance(segment, Segment) for segment in segments)
+    assert tuple(segments) == transcript.segments
+    assert "".join(segment.text for segment in segments).strip() == transcript.text
+
+
+def _open_files() -> int:
+    return psutil.Process().num_fds()
+
+
+def test_closing_the_stream_closes_the_file() -> None:
+    stream = api.transcribe_stream(CASES / "B13_two_sentences_with_gap.ogg")
+    next(stream)
+    before = _open_files()
+    stream.close()
+    assert _open_files() < before
+
+
+def test_language_and_translation_of_a_multilingual_model() -> None:
+    spanish = CASES / "B18_spanish.wav"
+    transcript = api.transcribe(spanish, model="base", language="Spanish")
+    assert (transcript.language, transcript.task) == ("es", "transcribe")
+    assert "café con leche" in transcript.text
+    english = api.transcribe(spanish, model="base", language="es-MX", translate=True)
+    assert (english.language, english.task) == ("es", "translate")
+    assert "coffee" in english.text
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "message"),
+    [
+        (CASES / "B06_zero_bytes.wav", {}, AudioUnreadable, "empty"),
+        (b"not a recording", {}, AudioUnreadable, "not recognised"),
+        (CAT, {"max_seconds": 1}, AudioTooLong, "maximum is 1 seconds"),
+        (CAT, {"language": "klingon"}, UnknownLanguage, "klingon"),
+        (CAT, {"language": "de"}, BadRequest, "only English"),
+        (CAT, {"translate": True}, BadRequest, "multilingual"),
+        (CAT, {"model": "no-such-size"}, ModelUnusable, "there is no model 'no-such-size'"),
+        ("gone.mp3", {}, FileNotFoundError, "gone.mp3"),
+    ],
+)
+def test_errors(source: api.Source, options: dict[str, object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        api.transcribe(source, **options)  # type: ignore[arg-type]
+
+
+def test_a_model_is_loaded_once_for_all_threads(empty: api._Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[str] = []
+    real = load.load
+
+    def counted(reference: str, *, threads: int, parallel: int) -> Transcriber:
+        loads.append(reference)
+        return real(reference, threads=threads, parallel=parallel)
+
+    monkeypatch.setattr(load, "load", counted)
+    with ThreadPoolExecutor(4) as pool:
+        texts = list(pool.map(lambda path: api.transcribe(path).text, [CAT, CASES / "B19_horse.mp3"] * 2))
+    assert texts == [CAT_TEXT, "The horse is swimming in the lake."] * 2
+    assert loads == ["tiny.en"]
+
+
+def test_few_models_are_kept_and_failures_are_not(empty: api._Models) -> None:
+    one = empty.get("tiny.en", 1)
+    assert empty.get("tiny.en", 1) is one
+    for _ in range(2):
+        with pytest.raises(ModelUnusable):
+            empty.get("no-such-size", 1)
+    assert empty.get("tiny.en", 1) is one
+    two = empty.get("tiny.en", 2)
+    assert empty.get("tiny.en", 2) is two
+    assert two is not one
+    empty.get("base", 1)
+    assert len(empty._loaded) == api.KEPT_MODELS
+    assert empty.get("tiny.en", 2) is two
