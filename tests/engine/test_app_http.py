@@ -165,6 +165,21 @@ def test_the_port_is_open_while_the_model_loads() -> None:
         assert engine_server.stop(server) == 0
 
 
+def test_a_head_without_end_is_refused(openai_engine: EngineServer) -> None:
+    with socket.create_connection(("127.0.0.1", openai_engine.port)) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 65_000)
+        time.sleep(0.1)
+        connection.sendall(b"a" * 2000)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 431 ")
+    large = {"X-Large": "a" * 50_000}
+    with httpx.Client(headers=large) as client:
+        for _ in range(3):
+            assert client.get(openai_engine.url + "/health").status_code == 200
+            body, content_type = form(bytes(200_000))
+            refused = client.post(openai_engine.url + ROUTE, content=body, headers={"content-type": content_type})
+            assert refused.status_code == 400
+
+
 def test_upload_limits_by_api(openai_engine: EngineServer, llama_engine: EngineServer) -> None:
     data = CLIP.read_bytes() + bytes(26 * 1024 * 1024)
     refused = llama_engine.post_bytes(data)

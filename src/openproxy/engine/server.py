@@ -17,12 +17,12 @@ from openproxy.engine.settings import EngineSettings
 from openproxy.engine.worker import Worker, WorkerSettings
 from openproxy.engine.worker_messages import ModelSettings
 from openproxy.errors import OpenProxyError
+from openproxy.web.protocol import BoundedProtocol
 
 DRAIN_SECONDS = 8.0
 """Within which running work may finish after a signal."""
 CLOSE_SECONDS = 9
 """Within which connections must be closed after a signal, whatever they do."""
-_HEADER_BYTES = 64 * 1024
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +39,7 @@ def serve(host: str, port: int, settings: EngineSettings, model: ModelSettings, 
     worker = Worker(model, limits)
     config = uvicorn.Config(
         App(settings, worker),
+        http=BoundedProtocol,
         lifespan="off",
         ws="none",
         log_config=None,
@@ -46,7 +47,6 @@ def serve(host: str, port: int, settings: EngineSettings, model: ModelSettings, 
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=_HEADER_BYTES,
         timeout_graceful_shutdown=CLOSE_SECONDS,
     )
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
