@@ -168,6 +168,16 @@ async def test_polls_that_fail_in_passing_are_repeated():
     assert len(upstream.seen) == 7
 
 
+async def test_a_second_attempt_uploads_again_b15():
+    request = asked("universal-2")
+    async with recorder((401, {"error": "again"}), UPLOADED, QUEUED, DONE) as upstream:
+        with pytest.raises(UpstreamError):
+            await run(request, account("assemblyai", upstream.url))
+        reply = await run(request, account("assemblyai", upstream.url))
+    assert [seen.body for seen in upstream.seen[:2]] == [AUDIO, AUDIO]
+    assert reply.answer == Transcript("hello")
+
+
 async def test_broken_connections_say_at_which_step():
     with pytest.raises(UpstreamError) as raised:
         await run(asked("universal-2"), account("assemblyai", "http://127.0.0.1:9"))

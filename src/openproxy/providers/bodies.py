@@ -78,7 +78,10 @@ def multipart(
     fields: Iterable[Field],
     late_fields: Callable[[], Iterable[Field]],
 ) -> Body:
-    """multipart/form-data: the file first, then `fields`, then what `late_fields` gives once the recording is read."""
+    """multipart/form-data: the file first, then `fields`, then what `late_fields` gives once the recording is read.
+
+    Its length is known only where no late fields can come: with a recording that can be opened again.
+    """
     dash = b"--" + boundary.encode()
     head = (
         dash

@@ -118,10 +118,10 @@ class Client:
                     allow_redirects=False,
                 )
         except _FAULTS as error:
-            if watch.source_error is not None:
-                raise watch.source_error from None
-            raise _failed(error, self.limits) from None
-        return Answer(response, connection, self.limits, watch)
+            fault = watch.source_error or _failed(error, self.limits)
+        else:
+            return Answer(response, connection, self.limits, watch)
+        raise fault  # out here, so that no address comes along as its context
 
 
 class Answer:
@@ -150,6 +150,7 @@ class Answer:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """The body in the pieces in which it arrives, with the same errors; the connection is closed if left early."""
         received = 0
+        fault: Exception | None = None
         try:
             if (self._response.content_length or 0) > self._limits.answer_bytes:
                 raise self._too_large()
@@ -159,11 +160,11 @@ class Answer:
                     raise self._too_large()
                 yield chunk
         except _FAULTS as error:
-            if self._watch.source_error is not None:
-                raise self._watch.source_error from None
-            raise _failed(error, self._limits) from None
+            fault = self._watch.source_error or _failed(error, self._limits)
         finally:
             self.close()
+        if fault is not None:
+            raise fault
 
     async def error(self) -> UpstreamError:
         """The error that this answer is: its status and message, and when to try again."""

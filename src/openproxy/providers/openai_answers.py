@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from openproxy import media_types
+from openproxy import formats, media_types
 from openproxy.providers import reading
 from openproxy.providers.catalog import Entry
 from openproxy.providers.reading import count, entries, language, member, number, speaker_letter, text, word
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Field, TranscriptionRequest
 
-_WORD_FORMATS = ("srt", "vtt")
 _TIMED = ("srt", "vtt", "verbose_json", "diarized_json")
 
 
@@ -30,21 +29,20 @@ def wanted(entry: Entry, request: TranscriptionRequest) -> tuple[Field, ...]:
 def _richest(entry: Entry, request: TranscriptionRequest) -> str:
     model = entry.model(request.model)
     if model is not None:
-        formats = model.formats
+        served = model.formats
     elif "diarize" in request.model:
-        formats = ("json", "diarized_json")
+        served = ("json", "diarized_json")
     elif request.model.startswith("gpt-") or request.value("response_format") not in _TIMED:
-        formats = ("json",)
+        served = ("json",)
     else:
-        formats = ("json", "verbose_json")
-    return next((name for name in ("verbose_json", "diarized_json") if name in formats), "json")
+        served = ("json", "verbose_json")
+    return next((name for name in ("verbose_json", "diarized_json") if name in served), "json")
 
 
 def _granularities(request: TranscriptionRequest) -> tuple[str, ...]:
     asked = request.values("timestamp_granularities")
-    if request.value("response_format") in _WORD_FORMATS or "word" in asked:
-        return ("word", "segment")
-    return ()
+    words = formats.needs_words(request.value("response_format") or "json", asked)
+    return ("word", "segment") if words else ()
 
 
 def read(body: bytes, content_type: str | None, label: str, request: TranscriptionRequest) -> Transcript:
