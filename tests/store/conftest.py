@@ -1,10 +1,10 @@
 """Stores on both databases: every test that takes `access` or `store` runs on SQLite and on PostgreSQL."""
 
 import pytest
-from support import postgres
-from support.store_peer import CHEAP
 
 from openproxy.store import Access, Store
+from support import postgres
+from support.store_peer import CHEAP
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
-from support.store_peer import CHEAP, Peer
 
 from openproxy.errors import StoreUnusable
 from openproxy.store import Access, Store, migrations, tables
 from openproxy.store.database import Database
+from support.store_peer import CHEAP, Peer
 
 
 async def test_migrations_make_the_tables_of_the_program(access):
