@@ -71,13 +71,13 @@ def _may_begin(text: str, stop: str) -> bool:
 
 
 def _first(segments: list[Segment], length: int) -> list[Segment]:
-    """The first `length` characters of the joined texts; a segment that is left blank goes."""
+    """The first `length` characters of the joined texts, without the white space before the cut."""
     kept = []
     for segment in segments:
-        part = _shortened(segment, min(length, len(segment.text)))
-        length -= len(part.text)
-        if part.text.strip():
-            kept.append(part)
+        text = segment.text if length >= len(segment.text) else segment.text[: max(length, 0)].rstrip()
+        length -= len(segment.text)
+        if text:
+            kept.append(_shortened(segment, len(text)))
     return kept
 
 

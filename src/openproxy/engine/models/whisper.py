@@ -103,14 +103,14 @@ class WhisperTranscriber:
         language = options.language
         if self.facts.multilingual:
             if language is not None and language not in self.facts.languages:
-                raise BadRequest(f"{self.facts.name} does not know {languages.name(language)}", param="language")
+                raise BadRequest(f"{self.facts.name} does not know {_named(language)}", param="language")
             return
         advice = "use a multilingual model, such as base or small (-m base)"
         if options.translate:
             raise BadRequest(f"{self.facts.name} knows only English and cannot translate; {advice}")
         if language not in (None, "en"):
             raise BadRequest(
-                f"{self.facts.name} knows only English, not {languages.name(language)}; {advice}", param="language"
+                f"{self.facts.name} knows only English, not {_named(language)}; {advice}", param="language"
             )
 
 
@@ -121,7 +121,7 @@ class _Recording:
         self._prompts: list[int] = []
         self._model = _counting(model, self._prompts)
         self._options = options
-        self._language = options.language
+        self._language = options.language if model.model.is_multilingual else "en"
         self._first_special: int = model.hf_tokenizer.token_to_id("<|endoftext|>")
         self._ending = Ending(
             options.max_tokens, options.stop, text_of=model.hf_tokenizer.decode, first_special=self._first_special
@@ -226,6 +226,10 @@ def _detected_speech(samples: "NDArray[np.float32]") -> list[Span]:
 
 def _everything(samples: "NDArray[np.float32]") -> list[Span]:
     return [(0, len(samples))]
+
+
+def _named(language: str) -> str:
+    return languages.name(language).capitalize()
 
 
 def _temperatures(temperature: float) -> tuple[float, ...]:
