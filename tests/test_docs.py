@@ -1,0 +1,39 @@
+"""What the documentation shows is what the program prints."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from support.command import ROOT, SCRIPT, run
+
+
+def test_the_readme_shows_the_transcript_of_the_sample() -> None:
+    done = run("transcribe", "-q", ROOT / "samples" / "jfk.wav")
+    assert done.returncode == 0
+    assert f"    $ scripts/run\n    {done.stdout.decode()}" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_readme_shows_the_subtitles_of_the_sample() -> None:
+    done = run("transcribe", "-q", "-f", "srt", ROOT / "samples" / "jfk.wav")
+    shown = "".join(f"    {line}\n" if line else "\n" for line in done.stdout.decode().rstrip().split("\n"))
+    assert shown in (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("page", "command"), [("transcribe.md", ["transcribe"])])
+def test_the_pages_hold_the_help_of_their_commands(page: str, command: list[str]) -> None:
+    environ = {**os.environ, "COLUMNS": "80"}
+    done = subprocess.run([SCRIPT, *command, "--help"], capture_output=True, text=True, check=True, env=environ)
+    assert f"```text\n{done.stdout.rstrip()}\n```\n" in (ROOT / "docs" / page).read_text("utf-8")
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    links = [(page, link) for page in pages for link in _links(page.read_text("utf-8"))]
+    assert [f"{page.name}: {link}" for page, link in links if not (page.parent / link.split("#")[0]).exists()] == []
+    assert len(links) > 5
+
+
+def _links(text: str) -> list[str]:
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
