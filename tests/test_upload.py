@@ -3,9 +3,10 @@
 import stat
 from pathlib import Path
 
+import psutil
 import pytest
 
-from openproxy.upload import MEMORY_BYTES, Upload
+from openproxy.upload import CHUNK_BYTES, MEMORY_BYTES, Spooled, TranscriptionRequest, Upload
 
 
 def filled(folder: Path, *blocks: bytes) -> Upload:
@@ -71,3 +72,46 @@ def test_it_is_deleted_when_writing_is_broken_off(tmp_path: Path) -> None:
         upload.write(b"x" * (MEMORY_BYTES + 1))
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [0, 10, 1024 * 1024, 3 * 1024 * 1024 + 7])
+async def test_a_spooled_recording_reads_the_same_each_time(tmp_path: Path, size: int) -> None:
+    data = bytes(number % 251 for number in range(size))
+    with filled(tmp_path, data) as upload:
+        recording = Spooled(upload)
+        assert (recording.size, recording.reopenable, tuple(recording.late_fields())) == (size, True, ())
+        for _ in range(2):
+            pieces = [piece async for piece in recording.chunks()]
+            assert b"".join(pieces) == data
+            assert all(0 < len(piece) <= CHUNK_BYTES for piece in pieces)
+
+
+def open_below(folder: Path) -> list[str]:
+    return [file.path for file in psutil.Process().open_files() if file.path.startswith(str(folder))]
+
+
+async def test_a_reader_that_is_left_early_does_not_hold_the_file(tmp_path: Path) -> None:
+    with filled(tmp_path, bytes(3 * 1024 * 1024)) as upload:
+        chunks = Spooled(upload).chunks()
+        assert len(await anext(chunks)) == CHUNK_BYTES
+        before = open_below(tmp_path)
+        await chunks.aclose()
+        assert (len(before), open_below(tmp_path)) == (1, [])
+
+
+async def test_the_last_value_of_a_field_counts_and_lists_keep_all(tmp_path: Path) -> None:
+    fields = (
+        ("language", "en"),
+        ("keywords[]", "a"),
+        ("language", " es "),
+        ("keywords", "b c"),
+        ("keywords[]", " "),
+        ("prompt", "  "),
+    )
+    with filled(tmp_path, b"x") as upload:
+        request = TranscriptionRequest("whisper-1", Spooled(upload), fields=fields)
+    assert request.value("language") == "es"
+    assert request.value("prompt") is None
+    assert request.value("temperature") is None
+    assert request.values("keywords") == ("a", "b c")
+    assert request.boundary != TranscriptionRequest("whisper-1", request.audio).boundary

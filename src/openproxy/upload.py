@@ -4,7 +4,7 @@ import asyncio
 import os
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -125,7 +125,7 @@ class Spooled:
         """Bytes."""
         return self._upload.size
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The upload in pieces of at most CHUNK_BYTES; a spool on disk is read off the event loop."""
         source = self._upload.source
         if isinstance(source, bytes):

@@ -1,17 +1,20 @@
 """Gemini: instruction and recording in one document."""
 
+import asyncio
 import base64
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from fakes import speech
+from fakes import raw, speech
 from fakes.gemini import Gemini
 from fakes.loopback import serve
 from fakes.recorder import recorder
 from openproxy.errors import BadRequest, UpstreamError
 from openproxy.transcript import Segment, Transcript, Usage, Word
+from openproxy.upload import Spooled, Upload
 from support.providers import AUDIO, SECRET, account, asked, transcribe
 
 STUBS = Path(__file__).parents[1] / "data" / "upstreams"
@@ -155,3 +158,31 @@ async def test_an_error_that_echoes_the_key_does_not_show_it_b17():
         with pytest.raises(UpstreamError) as raised:
             await transcribe(asked("gemini-2.5-flash"), account("gemini", upstream.url))
     assert (raised.value.status, raised.value.message) == (400, "API key not valid. Key: [redacted]")
+
+
+async def test_a_large_recording_is_never_in_memory_as_a_whole():
+    received = 0
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal received
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+        while received < length:
+            received += len(await reader.read(65_536))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await writer.drain()
+
+    size = 24 * 1024 * 1024
+    with Upload() as upload:
+        for _ in range(24):
+            upload.write(bytes(1024 * 1024))
+        upload.finish()
+        tracemalloc.start()
+        try:
+            async with raw.raw(script) as url:
+                await transcribe(asked("gemini-2.5-flash", audio=Spooled(upload)), account("gemini", url))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert received > size * 4 / 3
+    assert peak < size / 3
