@@ -188,6 +188,13 @@ async def test_limits_name_the_limit(limits: Limits, kind: type[OpenProxyError],
     assert caught.value.message == message
 
 
+async def test_a_field_that_is_kept_in_memory_has_a_limit_of_its_own() -> None:
+    data = body((disposition('name="prompt"'), b"x" * 101), FILE)
+    with pytest.raises(BadRequest, match=r"^'prompt' field is larger than 100 bytes$"):
+        await multipart_body.read(pieces(data), BOUNDARY, Limits(field_bytes=100))
+    assert len((await multipart_body.read(pieces(data), BOUNDARY, Limits(field_bytes=101))).parts) == 2
+
+
 async def test_reading_stops_at_the_limit_of_the_body() -> None:
     read: list[int] = []
 

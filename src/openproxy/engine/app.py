@@ -16,7 +16,7 @@ from openproxy.engine.metrics import CONTENT_TYPE, Metrics
 from openproxy.engine.settings import EngineSettings
 from openproxy.engine.transcriptions import Transcriptions
 from openproxy.engine.worker import Worker
-from openproxy.errors import Loading, NotFound, OpenProxyError, Unauthorized, Unavailable
+from openproxy.errors import Loading, OpenProxyError, Unauthorized, Unavailable
 from openproxy.web.sse import compact
 
 Handler = Callable[[Exchange], Awaitable[None]]
@@ -78,7 +78,7 @@ class App:
             raise Unauthorized("Invalid API Key")
         handler = self._routes.get((exchange.method, exchange.path or ""))
         if handler is None:
-            raise NotFound("File Not Found")
+            raise replies.no_route(exchange.method)
         await handler(exchange)
 
     async def _health(self, exchange: Exchange) -> None:

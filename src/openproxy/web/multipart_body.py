@@ -1,7 +1,7 @@
 """multipart/form-data read while it arrives: as events that can be forwarded, or gathered into fields and uploads."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -40,6 +40,8 @@ class Limits:
     """Bytes of one part."""
     body_bytes: int | None = 209_715_200
     """Bytes of the whole body, boundaries and headers included."""
+    field_bytes: int | None = 8_388_608
+    """Bytes of one field that `read` keeps in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,37 +126,59 @@ def boundary_of(content_type: str) -> str:
     return boundary
 
 
+class Parser:
+    """The same events for a caller who brings the chunks one by one; nothing is lost where that caller is cancelled.
+
+    Raises BadRequest (`invalid_multipart`, `too_many_parts`, `part_too_large`). `limits.body_bytes` is not looked at.
+    """
+
+    def __init__(self, boundary: str, limits: Limits = Limits()):
+        self._limits = limits
+        self._parser = _parser(boundary, limits)
+        self._begun: PartBegin | None = None
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[Event]:
+        """What `chunk` completes or continues. Use it up before the next one."""
+        limit = self._limits.part_bytes
+        try:
+            for event in self._parser.parse(chunk) if chunk else ():
+                if isinstance(event, MultipartSegment):
+                    self._begun, self._size = _begin(event), 0
+                    yield self._begun
+                elif event is not None:
+                    self._size += len(event)
+                    if limit is None or self._size <= limit:
+                        yield PartData(bytes(event))
+                else:
+                    _check_size(self._begun, self._size, self._limits)
+                    yield PartEnd(self._size)
+        except ParserLimitReached as error:
+            raise _limit_error(error, self._limits) from None
+        except MultipartError as error:
+            raise BadRequest(_reason(error), code="invalid_multipart") from None
+
+    def close(self) -> None:
+        """The body is over. Raises BadRequest where its closing boundary has not come."""
+        try:
+            self._parser.close()
+        except MultipartError as error:
+            raise BadRequest(_reason(error), code="invalid_multipart") from None
+
+
 async def events(
     chunks: AsyncIterator[bytes], boundary: str, limits: Limits = Limits(), *, declared: int | None = None
 ) -> AsyncIterator[Event]:
     """What the body holds, as it arrives; the chunks are read to their end.
 
-    `declared` is the Content-Length. Raises BadRequest (`invalid_multipart`, `too_many_parts`, `part_too_large`) and
-    UploadTooLarge; what `chunks` raises, a client that went away among it, passes through.
+    `declared` is the Content-Length. Raises what Parser raises, and UploadTooLarge; what `chunks` raises, a client
+    that went away among it, passes through.
     """
-    parser = _parser(boundary, limits)
-    begun: PartBegin | None = None
-    size = 0
-    try:
-        async for chunk in limited(chunks, limits.body_bytes, declared=declared):
-            if not chunk:
-                continue
-            for event in parser.parse(chunk):
-                if isinstance(event, MultipartSegment):
-                    begun, size = _begin(event), 0
-                    yield begun
-                elif event is not None:
-                    size += len(event)
-                    if limits.part_bytes is None or size <= limits.part_bytes:
-                        yield PartData(bytes(event))
-                else:
-                    _check_size(begun, size, limits)
-                    yield PartEnd(size)
-        parser.close()
-    except ParserLimitReached as error:
-        raise _limit_error(error, limits) from None
-    except MultipartError as error:
-        raise BadRequest(_reason(error), code="invalid_multipart") from None
+    parser = Parser(boundary, limits)
+    async for chunk in limited(chunks, limits.body_bytes, declared=declared):
+        for event in parser.feed(chunk):
+            yield event
+    parser.close()
 
 
 async def read(
@@ -184,6 +208,7 @@ async def read(
                         upload.write(data)
                     else:
                         content += data
+                        _check_field(begun, len(content), limits)
                 case PartEnd():
                     if upload is not None:
                         upload.finish()
@@ -260,10 +285,21 @@ def _extended(value: str) -> str:
     return unquote_to_bytes(rest.partition("'")[2].encode("latin-1")).decode("utf-8", "replace")
 
 
+def _check_field(begun: PartBegin, size: int, limits: Limits) -> None:
+    if limits.field_bytes is not None and size > limits.field_bytes:
+        shown = _shown(begun)
+        message = f"'{shown}' field is larger than {limits.field_bytes} bytes"
+        raise BadRequest(message, param=shown, code="part_too_large")
+
+
+def _shown(begun: PartBegin | None) -> str:
+    name = (begun.name if begun is not None else None) or ""
+    return name.encode("utf-8", "replace").decode()
+
+
 def _check_size(begun: PartBegin | None, size: int, limits: Limits) -> None:
     if limits.part_bytes is not None and size > limits.part_bytes:
-        name = (begun.name if begun is not None else None) or ""
-        shown = name.encode("utf-8", "replace").decode()
+        shown = _shown(begun)
         raise BadRequest(
             f"'{shown}' part is {size} bytes, maximum is {limits.part_bytes} bytes", param=shown, code="part_too_large"
         )

@@ -1,8 +1,11 @@
-"""uvicorn's fast HTTP parser with an end to how large the head of a request may be."""
+"""uvicorn's fast HTTP parser with an end to how large a head may be, and answers of ours for what is no HTTP."""
 
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from openproxy.web.responses import envelope
+from openproxy.web.sse import compact
 
 HEAD_BYTES = 64 * 1024
 """Of request line and headers together, to the next packet. The parser itself would take any number."""
@@ -26,6 +29,20 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_head and self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
             self.transport.write(_TOO_LARGE)
             self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that are no HTTP request in the envelope of every other error, and close.
+
+        Bytes after a request without a length are none either: that request is answered first.
+        """
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete and not cycle.more_body:
+            cycle.keep_alive = False
+            return
+        body = compact(envelope(msg, 400, code="invalid_http"))
+        head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+        self.transport.write(head % len(body) + body)
+        self.transport.close()
 
     def on_headers_complete(self) -> None:
         """The head has come; what follows is the body."""

@@ -79,7 +79,6 @@ async def test_text_that_is_not_utf8_names_the_byte(part: dict[str, object], mes
         ("multipart/form-data; boundary=", form(clip())),
         ('multipart/form-data; boundary=""', form(clip())),
         ("multipart/form-data; boundary=other", form(clip())),
-        (TYPE, b""),
         (TYPE, form()),
         (TYPE, form(clip(), closing=False)),
         (TYPE, form(clip(), nl="\n")),
@@ -135,6 +134,12 @@ async def test_an_encoded_body_is_415(encoding: str) -> None:
     with pytest.raises(UnsupportedEncoding, match=f"^Content-Encoding '{encoding}' is not supported$"):
         await read(pieces(form(clip())), TYPE, content_encoding=encoding)
     assert (await read(pieces(form(clip())), TYPE, content_encoding="identity")).file is not None
+
+
+async def test_a_form_without_a_length_is_empty_and_one_of_no_bytes_is_malformed() -> None:
+    assert await read(pieces(b""), TYPE) == Form()
+    with pytest.raises(BadRequest, match=r"^invalid multipart form-data: unexpected end"):
+        await read(pieces(b""), TYPE, declared=0)
 
 
 async def test_json_beyond_what_is_checked_is_refused() -> None:

@@ -60,6 +60,15 @@ def test_errors(error: errors.OpenProxyError, status: int, body: str, more: tupl
     assert replies.failure(error) == Reply(status, ('{"error":{' + body + "}}").encode(), JSON, more)
 
 
+@pytest.mark.parametrize(
+    ("method", "status"), [("GET", 404), ("POST", 404), ("PATCH", 404), ("BREW", 404), ("TRACE", 400), ("CONNECT", 400)]
+)
+def test_other_routes_and_methods(method: str, status: int) -> None:
+    error = replies.no_route(method)
+    assert error.status == status
+    assert error.message == ("File Not Found" if status == 404 else f"The method {method} is not supported")
+
+
 def test_a_context_that_is_too_small_says_both_sizes() -> None:
     assert replies.context_exceeded(561, 256).body == (
         b'{"error":{"code":400,"message":"request (561 tokens) exceeds the available context size (256 tokens), try increasing it",'

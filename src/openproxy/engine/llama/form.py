@@ -75,14 +75,23 @@ async def read(
 async def _read_multipart(
     chunks: AsyncIterator[bytes], content_type: str, limits: Limits, declared: int | None, folder: Path | None
 ) -> Form:
-    bounds = multipart_body.Limits(limits.parts, limits.part_bytes, limits.body_bytes)
+    bounds = multipart_body.Limits(limits.parts, limits.part_bytes, limits.body_bytes, field_bytes=None)
     try:
         boundary = multipart_body.boundary_of(content_type)
+        if declared is None:
+            first = await _first(chunks)
+            if first is None:
+                return Form()  # without a length there is no body, and its form is empty (section 3.1)
+            chunks = _joined(first, chunks)
         body = await multipart_body.read(chunks, boundary, bounds, declared=declared, folder=folder)
     except BadRequest as error:
         if error.code != "invalid_multipart":
             raise
         raise _malformed(error.message) from None
+    return _form(body)
+
+
+def _form(body: multipart_body.Form) -> Form:
     form = Form()
     try:
         if not body.parts:
@@ -99,6 +108,20 @@ async def _read_multipart(
         elif part.upload is not None:
             part.upload.close()
     return form
+
+
+async def _first(chunks: AsyncIterator[bytes]) -> bytes | None:
+    """The first chunk that is not empty; None where there is none."""
+    async for chunk in chunks:
+        if chunk:
+            return chunk
+    return None
+
+
+async def _joined(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for chunk in rest:
+        yield chunk
 
 
 async def _read_json(chunks: AsyncIterator[bytes], limits: Limits, declared: int | None) -> Form:

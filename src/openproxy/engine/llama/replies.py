@@ -10,6 +10,7 @@ from typing import Any
 from openproxy.engine.llama.access import Cors
 from openproxy.errors import (
     AudioUnreadable,
+    BadRequest,
     Busy,
     Loading,
     NotFound,
@@ -29,6 +30,9 @@ NO_AUDIO_INPUT = NotSupported("The current model does not support audio input.")
 
 RETRY_AFTER = 1
 """Seconds that a client is asked to wait when every slot is busy and nothing better is known."""
+
+
+_UNROUTED = frozenset({"TRACE", "CONNECT"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +99,11 @@ def context_exceeded(prompt_tokens: int, context_tokens: int) -> Reply:
     return Reply(400, compact({"error": body}))
 
 
-def not_found() -> Reply:
-    """For an unknown path, and for every method but POST on the route."""
-    return failure(NotFound("File Not Found"))
+def no_route(method: str) -> OpenProxyError:
+    """For an unknown path or another method than the route's: 404, but 400 for methods that llama-server never routes."""
+    if method in _UNROUTED:
+        return BadRequest(f"The method {method} is not supported", code="unsupported_method")
+    return NotFound("File Not Found")
 
 
 def preflight() -> Reply:
