@@ -113,12 +113,16 @@ class Recording(Protocol):
 
 
 class Spooled:
-    """A finished Upload as a Recording: its size is known and it can be read as often as needed."""
+    """A finished Upload as a Recording: its size is known and it can be read as often as needed.
+
+    `late` are the fields that followed the file, where an earlier attempt has sent them behind it as well.
+    """
 
     reopenable = True
 
-    def __init__(self, upload: Upload):
+    def __init__(self, upload: Upload, late: Sequence[Field] = ()):
         self._upload = upload
+        self._late = tuple(late)
 
     @property
     def size(self) -> int:
@@ -140,8 +144,8 @@ class Spooled:
             reader.close()
 
     def late_fields(self) -> Sequence[Field]:
-        """None: every field of the request is known when its upload is finished."""
-        return ()
+        """Those it was made with."""
+        return self._late
 
 
 @dataclass(frozen=True, slots=True)

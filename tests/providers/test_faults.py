@@ -1,6 +1,7 @@
 """What an upstream can do wrong, each with its right answer, in milliseconds and without a secret."""
 
 import asyncio
+import gzip
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -91,7 +92,7 @@ async def test_reset_after_the_headers(provider: str):
         error = await fault(provider, url)
     assert error.status == 502
     assert error.message in (
-        failed(provider, "the answer was cut short"),
+        failed(provider, "the answer is cut short or damaged"),
         failed(provider, "connection reset by peer"),
     )
 
@@ -103,7 +104,7 @@ async def test_reset_after_the_headers(provider: str):
 async def test_a_body_cut_short_is_never_half_a_transcript_b24(provider: str, head: bytes):
     async with raw.answering(head + b'{"text":') as url:
         error = await fault(provider, url)
-    assert (error.status, error.message) == (502, failed(provider, "the answer was cut short"))
+    assert (error.status, error.message) == (502, failed(provider, "the answer is cut short or damaged"))
 
 
 @ALL
@@ -365,6 +366,28 @@ async def test_an_endless_body_is_a_502_decision_27(provider: str, declared: boo
     async with raw.raw(script) as url:
         error = await asyncio.wait_for(fault(provider, url), 5)
     assert (error.status, error.message) == (502, failed(provider, "the answer is larger than 10000 bytes"))
+
+
+async def test_a_compressed_answer_counts_by_what_it_unpacks_to():
+    packed = gzip.compress(bytes(50_000_000))
+    head = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    async with raw.answering(head + packed) as url:
+        error = await asyncio.wait_for(fault("openai", url), 5)
+    assert (error.status, error.message) == (502, "Request failed: the answer is larger than 10000 bytes")
+
+
+async def test_a_compressed_answer_is_unpacked():
+    packed = gzip.compress(b'{"text": "hello"}')
+    head = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    async with raw.answering(head + packed) as url:
+        reply = await transcribe(asked("m"), account("openai", url), QUICK)
+    assert reply.answer == Verbatim("application/json", b'{"text": "hello"}')
+
+
+async def test_an_answer_that_is_not_what_it_says_it_is_compressed_with():
+    async with raw.answering(OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}") as url:
+        error = await fault("openai", url)
+    assert (error.status, error.message) == (502, "Request failed: the answer is cut short or damaged")
 
 
 async def test_an_endless_error_page_still_gives_its_status():

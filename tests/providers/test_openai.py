@@ -140,6 +140,18 @@ async def test_a_passing_recording_is_sent_chunked_with_the_fields_behind_it():
     assert reply.ignored == ("typo",)
 
 
+async def test_a_second_attempt_from_the_spool_is_the_same_body_with_its_length():
+    late = [("language", "Spanish"), ("keywords", "a")]
+    passing = asked("m", ("prompt", "p"), audio=Passing([AUDIO[:100], AUDIO[100:]], late))
+    async with recorder((401, {"error": "no"}), {"text": "x"}) as upstream:
+        with pytest.raises(UpstreamError):
+            await transcribe(passing, account("openai", upstream.url))
+        await transcribe(asked("m", ("prompt", "p"), audio=spooled(late=late)), account("openai", upstream.url))
+    first, second = upstream.seen
+    assert first.body == second.body
+    assert second.headers["content-length"] == str(len(second.body))
+
+
 @pytest.mark.parametrize(
     ("asked_for", "sent"),
     [
@@ -250,6 +262,18 @@ async def test_translations_have_their_own_endpoint_and_fields():
     assert upstream.seen[0].path == "/v1/audio/translations"
     assert upstream.seen[0].body == form(("model", "whisper-1"), ("prompt", "p"), ("response_format", "text"))
     assert reply.ignored == ("language", "timestamp_granularities[]")
+
+
+async def test_a_translation_is_read_without_the_language_of_its_output():
+    fake = OpenAI(SECRET)
+    async with serve(fake.app()) as url:
+        reply = await transcribe(
+            asked("whisper-1", ("response_format", "vtt"), rendered=True, translate=True), account("openai", url)
+        )
+    assert fake.forms == [[("model", "whisper-1"), ("response_format", "verbose_json")]]
+    assert reply.answer == Transcript(
+        speech.TEXT, None, 3.5, segments=segments(words=False), usage=Usage(seconds=4), task="translate"
+    )
 
 
 async def test_translations_need_an_endpoint():

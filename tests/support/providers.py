@@ -30,12 +30,12 @@ class Passing:
         return self._late
 
 
-def spooled(data: bytes = AUDIO) -> Spooled:
+def spooled(data: bytes = AUDIO, late: Sequence[Field] = ()) -> Spooled:
     """`data` as a finished upload."""
     upload = Upload()
     upload.write(data)
     upload.finish()
-    return Spooled(upload)
+    return Spooled(upload, late)
 
 
 def asked(

@@ -80,7 +80,7 @@ def multipart(
 ) -> Body:
     """multipart/form-data: the file first, then `fields`, then what `late_fields` gives once the recording is read.
 
-    Its length is known only where no late fields can come: with a recording that can be opened again.
+    Its length is known where the recording can be opened again: then the late fields are there from the beginning.
     """
     dash = b"--" + boundary.encode()
     head = (
@@ -89,15 +89,17 @@ def multipart(
         + f"Content-Type: {part.content_type}\r\n\r\n".encode()
     )
     middle = b"\r\n" + b"".join(_field(dash, field) for field in fields)
-    end = dash + b"--\r\n"
+
+    def tail() -> bytes:
+        return middle + b"".join(_field(dash, field) for field in late_fields()) + dash + b"--\r\n"
 
     async def chunks() -> AsyncIterator[bytes]:
         yield head
         async for chunk in audio.chunks():
             yield chunk
-        yield middle + b"".join(_field(dash, field) for field in late_fields()) + end
+        yield tail()
 
-    size = len(head) + audio.size + len(middle) + len(end) if audio.size is not None and audio.reopenable else None
+    size = len(head) + audio.size + len(tail()) if audio.size is not None and audio.reopenable else None
     return Body(f"multipart/form-data; boundary={boundary}", chunks, size, audio.reopenable)
 
 

@@ -88,7 +88,7 @@ def broken(error: BaseException, idle: float, connect: float) -> str:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the connection was closed before an answer came"
     if isinstance(error, aiohttp.ClientPayloadError):
-        return "the answer was cut short"
+        return "the answer is cut short or damaged"
     if isinstance(error, aiohttp.ClientResponseError):
         return "the answer is not valid HTTP"
     if isinstance(error, aiohttp.InvalidURL | ValueError):

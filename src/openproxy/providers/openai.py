@@ -1,6 +1,6 @@
 """The OpenAI wire: multipart in, the upstream's own answer out (contracts/gateway.md, sections 3.2, 3.3, decision 9)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from openproxy import languages, media_types
 from openproxy.errors import BadRequest
@@ -8,7 +8,8 @@ from openproxy.providers import addresses, bodies, credentials, openai_answers, 
 from openproxy.providers.catalog import Entry
 from openproxy.providers.exchange import refuse_translation
 from openproxy.providers.http import Answer, Client
-from openproxy.providers.replies import MADE_BY_GATEWAY, Reply, Verbatim, plain, printable
+from openproxy.providers.replies import MADE_BY_GATEWAY, Reply, Verbatim, ignored, plain
+from openproxy.transcript import Transcript
 from openproxy.upload import Connection, Field, TranscriptionRequest
 
 _LEADING = ("language", "prompt", "response_format", "temperature")
@@ -37,20 +38,22 @@ class OpenAIWire:
         """See `Provider.transcribe`: verbatim by default, a Transcript where the request is rendered."""
         refuse_translation(self.entry, request)
         url = _address(self.entry, request, connection)
-        form = _Form(self.entry, request)
         body = bodies.multipart(
             request.boundary,
             media_types.openai_part(request.filename, request.content_type),
             request.audio,
-            form.fields,
-            lambda: form.late(request.audio.late_fields()),
+            _ahead(self.entry, request),
+            lambda: _behind(request),
         )
         headers = credentials.header(self.entry, connection, url)
         answer = await client.post(url, connection, headers, body)
-        if not request.rendered:
-            return Reply(await _verbatim(answer), form.ignored())
-        transcript = openai_answers.read(await answer.read(), answer.content_type, self.entry.name, request)
-        return Reply(transcript, form.ignored())
+        result: Transcript | Verbatim
+        if request.rendered:
+            result = openai_answers.read(await answer.read(), answer.content_type, self.entry.name, request)
+        else:
+            result = await _verbatim(answer)
+        usable = _usable(request)
+        return Reply(result, ignored(request, usable, late=usable))
 
 
 def _address(entry: Entry, request: TranscriptionRequest, connection: Connection) -> str:
@@ -63,65 +66,53 @@ def _address(entry: Entry, request: TranscriptionRequest, connection: Connection
     return translations
 
 
-class _Form:
-    """The form fields that go upstream, and those that cannot."""
+def _usable(request: TranscriptionRequest) -> frozenset[str]:
+    """The fields that this request can send, without brackets; what the gateway makes itself is asked for by it."""
+    if request.task == "translate":
+        names = frozenset(_FOR_TRANSLATIONS)
+    else:
+        names = frozenset((*_LEADING, *_SCALARS, *_LISTS))
+    return names - MADE_BY_GATEWAY - {"include"} if request.rendered else names
 
-    def __init__(self, entry: Entry, request: TranscriptionRequest):
-        self._request = request
-        self._made = request.rendered
-        self._dropped: list[str] = []
-        self.fields: tuple[Field, ...] = (
-            ("model", request.model),
-            *self._leading(),
-            *self._further(request.fields),
-            *(openai_answers.wanted(entry, request) if request.rendered else ()),
-        )
 
-    def late(self, fields: Iterable[Field]) -> tuple[Field, ...]:
-        """Those of the fields after the file that can still go behind it."""
-        return tuple(self._further(fields, leading=True))
+def _ahead(entry: Entry, request: TranscriptionRequest) -> Iterator[Field]:
+    """The fields known before the file: the model, then the specification's own, then decision 9's in their order."""
+    usable = _usable(request)
+    yield "model", request.model
+    for name in _LEADING:
+        if name in usable:
+            yield from _leading(name, request.value(name))
+    yield from _further(request.fields, usable)
+    if request.rendered:
+        yield from openai_answers.wanted(entry, request)
 
-    def ignored(self) -> tuple[str, ...]:
-        """Names of the fields that did not go."""
-        return printable(self._dropped)
 
-    def _leading(self) -> Iterator[Field]:
-        """The last value of each of the fields that the specification names."""
-        for name in _LEADING:
-            value = self._request.value(name)
-            if value is not None and self._sendable(name):
-                if name == "language":
-                    value = languages.for_upstream(value, regions=False)
-                if value:
-                    yield name, value
+def _behind(request: TranscriptionRequest) -> Iterator[Field]:
+    """The fields that followed the file, which go behind it."""
+    usable = _usable(request)
+    for name, value in request.audio.late_fields():
+        if name in _LEADING and name in usable:
+            yield from _leading(name, value.strip())
+        else:
+            yield from _further([(name, value)], usable)
 
-    def _further(self, fields: Iterable[Field], *, leading: bool = False) -> Iterator[Field]:
-        """The other fields, each value, in the order received; lists under their name with brackets."""
-        for name, value in fields:
-            bare = plain(name)
-            if not value.strip():
-                continue
-            if not self._sendable(bare):
-                if not (self._made and bare in MADE_BY_GATEWAY):
-                    self._dropped.append(name)
-            elif bare in _LISTS:
+
+def _leading(name: str, value: str | None) -> Iterator[Field]:
+    if name == "language":
+        value = languages.for_upstream(value, regions=False)
+    if value:
+        yield name, value
+
+
+def _further(fields: Iterable[Field], usable: Collection[str]) -> Iterator[Field]:
+    """Each value of decision 9's fields; lists under their name with brackets, however they were written."""
+    for name, value in fields:
+        bare = plain(name)
+        if bare in usable and value.strip():
+            if bare in _LISTS:
                 yield f"{bare}[]", value
             elif bare in _SCALARS:
                 yield name, value
-            elif leading:
-                yield from self._late_leading(bare, value.strip())
-
-    def _late_leading(self, name: str, value: str) -> Iterator[Field]:
-        spoken = languages.for_upstream(value, regions=False) if name == "language" else value
-        if spoken:
-            yield name, spoken
-
-    def _sendable(self, name: str) -> bool:
-        if self._made and (name in MADE_BY_GATEWAY or name == "include"):
-            return False
-        if self._request.task == "translate":
-            return name in _FOR_TRANSLATIONS
-        return name in _LEADING or name in _SCALARS or name in _LISTS
 
 
 async def _verbatim(answer: Answer) -> Verbatim:

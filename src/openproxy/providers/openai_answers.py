@@ -56,6 +56,8 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
     words = _words(document)
     segments = tuple(_segments(document, words))
     spoken = text(document, "language") or text(document, "languages", 0, "code") or request.value("language")
+    if request.task == "translate":
+        spoken = None  # what is named there is the language of the translation
     return Transcript(
         text=text(document, "text").strip(),
         language=language(spoken or None),

@@ -1,7 +1,7 @@
 """What a provider hands back: a Transcript, or the upstream's own answer to be passed on as it is."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from openproxy.providers.http import Answer
@@ -40,19 +40,16 @@ def ignored(
     """The names of the fields that this upstream could not use, in the order received.
 
     `used` are those it can use, without `[]`; `late` those that it can still use when they follow the file.
+    Each name stands once; names that cannot stand in a header are left out.
     """
     made = MADE_BY_GATEWAY if request.rendered else frozenset()
-    return printable(
+    names = (
         name
         for fields, known in ((request.fields, {*used, *made}), (request.audio.late_fields(), {*late, *made}))
         for name, value in fields
-        if value.strip() and plain(name) not in known
+        if value.strip() and plain(name) not in known and _PRINTABLE_NAME.fullmatch(name)
     )
-
-
-def printable(names: Iterable[str]) -> tuple[str, ...]:
-    """Each name once, without those that cannot stand in a header, and not too many."""
-    return tuple(dict.fromkeys(name for name in names if _PRINTABLE_NAME.fullmatch(name)))[:_MOST_NAMES]
+    return tuple(dict.fromkeys(names))[:_MOST_NAMES]
 
 
 def plain(name: str) -> str:
