@@ -17,7 +17,7 @@ def postgres_server():
 def access(request, tmp_path):
     if request.param == "sqlite":
         return Access(tmp_path / "data")
-    return Access(tmp_path / "data", request.getfixturevalue("postgres_server").new_database())
+    return Access(tmp_path / "data", request.getfixturevalue("postgres_server").empty_database())
 
 
 @pytest.fixture

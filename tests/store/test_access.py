@@ -26,6 +26,13 @@ def test_blank_variables_are_not_set():
     assert Access.from_environment(HERE, environ) == Access(HERE)
 
 
+def test_a_relative_file_stays_where_it_was_when_the_program_moves(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    access = Access(HERE, "sqlite:///here.sqlite")
+    assert access.sqlite_path == tmp_path / "here.sqlite"
+    assert access.database_url.database == str(tmp_path / "here.sqlite")
+
+
 def test_neither_password_nor_key_shows_in_a_repr():
     shown = repr(Access(HERE, "postgresql://u:hidden@h/d", "concealed"))
     assert "hidden" not in shown

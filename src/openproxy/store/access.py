@@ -51,6 +51,8 @@ class Access:
         url = url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
         if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
             raise StoreUnusable(f"{URL_VARIABLE} names no file: sqlite:////absolute/path/of/the.sqlite")
+        if url.get_backend_name() == "sqlite":
+            url = url.set(database=str(Path(url.database or "").absolute()))
         if url.drivername == "postgresql+asyncpg" and "sslmode" in url.query:
             # libpq's spelling, which asyncpg takes as `ssl`.
             mode = url.query["sslmode"]
@@ -61,4 +63,4 @@ class Access:
     def sqlite_path(self) -> Path | None:
         """The file of an SQLite database; None for any other."""
         url = self.database_url
-        return Path(url.database or "").absolute() if url.get_backend_name() == "sqlite" else None
+        return Path(url.database or "") if url.get_backend_name() == "sqlite" else None

@@ -110,8 +110,17 @@ class Database:
             if self._watch is not None:
                 number: int = self._watch.execute("SELECT number FROM revision").fetchone()[0]
                 return number
-            async with self._plain.connect() as connection:
-                return (await connection.execute(select(revision.c.number))).scalar_one()
+            try:
+                return await self._ask_revision()
+            except DBAPIError as error:
+                # The server was restarted since the last request: the pool connects anew.
+                if not error.connection_invalidated:
+                    raise
+                return await self._ask_revision()
+
+    async def _ask_revision(self) -> int:
+        async with self._plain.connect() as connection:
+            return (await connection.execute(select(revision.c.number))).scalar_one()
 
     async def _migrate(self) -> None:
         async with self._engine.connect() as connection:

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from dataclasses import asdict, dataclass, field
 
-from sqlalchemy import case, func, insert, select
+from sqlalchemy import case, delete, func, insert, select
 
 from openproxy.errors import OpenProxyError
 from openproxy.store.database import Database
@@ -149,6 +149,11 @@ class UsageLog:
                 )
                 for row in rows
             ]
+
+    async def prune(self, before: float) -> int:
+        """Delete what ended before that time, seconds since 1970; gives how many rows there were."""
+        async with self._database.write(announce=False) as connection:
+            return (await connection.execute(delete(usage).where(usage.c.at < before))).rowcount
 
     async def _write_until_empty(self) -> None:
         while self._waiting:
