@@ -4,6 +4,7 @@ import pty
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -184,6 +185,26 @@ def test_what_cannot_be_done_is_one_line(arguments: list[str], message: bytes) -
     assert (done.returncode, done.stdout) == (1, b"")
     assert message in done.stderr
     assert done.stderr.count(b"\n") == 1
+
+
+def test_without_the_engine_it_says_what_to_install() -> None:
+    missing = "import sys; sys.modules.update(dict.fromkeys(['av', 'ctranslate2', 'faster_whisper', 'numpy']))"
+    program = f"{missing}; sys.argv[0] = 'openproxy'; from openproxy.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program, "transcribe", CAT], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == (
+        b"error: the local engine is not installed (ctranslate2 is missing): pip install 'openproxy-stt[engine]'\n"
+    )
+
+
+def test_terminated_it_ends_like_interrupted() -> None:
+    process = start("transcribe", "-")
+    assert process.stdin is not None
+    process.stdin.write(bytes(1024 * 1024))
+    process.stdin.flush()
+    process.terminate()
+    _, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stderr) == (130, b"interrupted\n")
 
 
 def test_interrupted_while_it_reads_a_pipe_it_leaves_nothing(tmp_path: Path) -> None:

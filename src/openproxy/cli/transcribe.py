@@ -23,7 +23,9 @@ DEFAULT_MODEL = "tiny.en"
 MAX_SECONDS = 4 * 3600.0
 """Longest recording by default (contracts/engine.md, decision 8)."""
 
-INTERRUPTED = 128 + signal.SIGINT
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""As the shell reports a program that ended by SIGINT, or by SIGPIPE."""
 ALIASES = {"txt": "text"}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -162,7 +164,7 @@ def _run(job: Job, *, quiet: bool) -> NoReturn:
         _leave(INTERRUPTED)
     except BrokenPipeError:
         told.close()
-        _leave(128 + signal.SIGPIPE)
+        _leave(BROKEN_PIPE)
     told.close()
     raise typer.Exit(status)
 
