@@ -127,10 +127,10 @@ def _joined(name: str, bundle: Bundle, folders: list[Path]) -> Path:
     folder = models / f"{name}-{bundle.sha256[:12]}"
     if _intact(bundle, folder / "model.bin"):
         return folder
-    shutil.rmtree(folder, ignore_errors=True)
     models.mkdir(exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=models))
-    try:
+    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=models) as scratch:
+        draft = Path(scratch, "draft")
+        draft.mkdir()
         parts = [part for source in folders for part in sorted(source.glob("model.bin.part*"))]
         with (draft / "model.bin").open("wb") as whole:
             for part in parts:
@@ -144,9 +144,8 @@ def _joined(name: str, bundle: Bundle, folders: list[Path]) -> Path:
             draft.rename(folder)
         except OSError:
             if not _intact(bundle, folder / "model.bin"):
-                raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+                folder.rename(Path(scratch, "damaged"))
+                draft.rename(folder)
     return folder
 
 

@@ -1,7 +1,6 @@
 """A Whisper in Hugging Face form, converted once into the CTranslate2 form that runs here."""
 
 import hashlib
-import shutil
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,23 +21,23 @@ def converted(folder: Path, name: str) -> Path:
     Conversion loads torch, and takes as much memory as the model twice. It happens again when the folder's files
     change. Raises ModelUnusable where a package is missing or the folder does not convert.
     """
-    models = paths.ensure_data_dir() / "models"
+    models = paths.data_dir() / "models"
     target = models / f"converted-{_fingerprint(folder)}"
     if target.is_dir():
         return target
-    models.mkdir(exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".converting-", dir=models))
     try:
-        _convert(folder, draft / "model", name)
-        try:
-            (draft / "model").rename(target)
-        except OSError:
-            if not target.is_dir():
-                raise
+        paths.ensure_data_dir()
+        models.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".converting-", dir=models) as scratch:
+            draft = Path(scratch, "draft")
+            _convert(folder, draft, name)
+            try:
+                draft.rename(target)
+            except OSError:
+                if not target.is_dir():
+                    raise
     except OSError as error:
         raise ModelUnusable(f"{name} cannot be converted: {error.strerror or type(error).__name__}") from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return target
 
 
@@ -54,7 +53,7 @@ def _convert(folder: Path, target: Path, name: str) -> None:
     try:
         TransformersConverter(str(folder), copy_files=kept).convert(str(target), quantization=_STORED_AS)
         AutoTokenizer.from_pretrained(str(folder)).backend_tokenizer.save(str(target / "tokenizer.json"))
-    except (ValueError, KeyError, AttributeError, RuntimeError, TypeError) as error:
+    except Exception as error:  # whatever a checkpoint makes torch, transformers or the converter raise
         raise ModelUnusable(f"{name} cannot be converted: {str(error).replace(str(folder), name)}") from error
 
 

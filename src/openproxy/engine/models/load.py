@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from openproxy.engine.models.download import Report
 
 ENGINE_COMMAND = "pip install 'openproxy-stt[engine]'"
+_BUNDLES_COMMAND = "pip install 'openproxy-stt[engine,base]'"
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _PREFIX = "hf:"
 _FILES = (
@@ -53,7 +54,7 @@ def identify(reference: str) -> Found:
     """
     path = Path(reference).expanduser()
     explicit = reference.startswith(_PREFIX)
-    if not explicit and path.exists() and not (reference in catalog.ENTRIES and not inspect(path).kind):
+    if reference and not explicit and path.exists() and not (reference in catalog.ENTRIES and not inspect(path).kind):
         finding = inspect(path)
         return Found(finding.what, "folder", finding.kind)
     if reference in catalog.ENTRIES:
@@ -132,25 +133,29 @@ def _from_hub(repo: str, reference: str, progress: "Report | None") -> Path:
         if folder is not None and inspect(folder).kind in ("ctranslate2-whisper", "transformers-whisper"):
             return folder
     try:
-        names = download.names(repo)
+        return download.fetch(repo, _wanted(download.names(repo), reference), report=progress)
     except ModelUnusable as error:
-        raise _advised(error, reference) from error
+        if error.code != download.UNREACHABLE:
+            raise
+        raise ModelUnusable(f"{error.message}; {_without_hub(reference)}", code=error.code) from error
+
+
+def _wanted(names: list[str], reference: str) -> tuple[str, ...]:
+    """Which files of a repository to fetch, from the names of all of them."""
     if "model.bin" in names:
-        patterns = _CTRANSLATE2
-    elif "config.json" in names and (weights := [name for name in WEIGHTS if name in names]):
-        patterns = _SAFETENSORS if "safetensors" in weights[0] else _PYTORCH
-    else:
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        raise ModelUnusable(
-            f"{reference} holds no Whisper model in CTranslate2 or Hugging Face form; it holds "
-            f"{', '.join(names[:_SHOWN]) or 'nothing'}{more}"
-        )
-    return download.fetch(repo, patterns, report=progress)
+        return _CTRANSLATE2
+    weights = [name for name in WEIGHTS if name in names]
+    if "config.json" in names and weights:
+        return _SAFETENSORS if "safetensors" in weights[0] else _PYTORCH
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    raise ModelUnusable(
+        f"{reference} holds no Whisper model in CTranslate2 or Hugging Face form; it holds "
+        f"{', '.join(names[:_SHOWN]) or 'nothing'}{more}"
+    )
 
 
-def _advised(error: ModelUnusable, reference: str) -> ModelUnusable:
-    """With the package that brings the same weights, where there is one."""
+def _without_hub(reference: str) -> str:
     entry = catalog.ENTRIES.get(reference)
-    if entry is None or entry.bundle is None:
-        return error
-    return ModelUnusable(f"{error.message}; {reference} comes without a hub: {entry.bundle.command}")
+    if entry is not None and entry.bundle is not None:
+        return f"{reference} comes without a hub: {entry.bundle.command}"
+    return f"tiny.en and base come without a hub: {_BUNDLES_COMMAND}"

@@ -61,7 +61,7 @@ class WhisperTranscriber:
             self._model = WhisperModel(
                 str(folder), device=device, compute_type=compute_type, cpu_threads=threads, num_workers=parallel
             )
-        except (RuntimeError, ValueError, OSError) as error:
+        except Exception as error:  # CTranslate2 and the tokenizer raise anything for damaged files
             raise ModelUnusable(f"{name} does not load: {str(error).replace(str(folder), name)}") from error
         token_id = self._model.hf_tokenizer.token_to_id
         multilingual = self._model.model.is_multilingual
