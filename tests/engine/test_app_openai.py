@@ -250,3 +250,11 @@ def test_bodies_that_are_no_form(openai_engine: EngineServer, content: bytes, co
     assert error["type"] == "invalid_request_error"
     assert error["message"]
     assert all(value.isascii() for value in answer.headers.values())
+
+
+def test_a_compressed_body_is_not_read(openai_engine: EngineServer) -> None:
+    answer = httpx.post(
+        openai_engine.url + "/v1/audio/transcriptions", content=b"x", headers={"content-encoding": "br"}
+    )
+    assert answer.status_code == 415
+    assert "Content-Encoding" in answer.json()["error"]["message"]

@@ -14,7 +14,7 @@ import pytest
 
 from openproxy.audio.limits import Limits
 from openproxy.engine import worker as worker_module
-from openproxy.engine.models import Options, Progress
+from openproxy.engine.models import Options, Progress, catalog
 from openproxy.engine.worker import Worker, WorkerSettings, default_parallel
 from openproxy.engine.worker_messages import Job, ModelSettings
 from openproxy.errors import (
@@ -219,6 +219,23 @@ async def test_what_cannot_be_loaded(tmp_path: Path) -> None:
     with pytest.raises(ModelUnusable):
         await worker.start()
     assert worker.pid is None
+
+
+async def test_clients_see_no_path_of_the_model() -> None:
+    folder = catalog.installed("tiny.en")
+    assert folder is not None
+    worker = Worker(ModelSettings(str(folder)))
+    try:
+        facts = await worker.start()
+        assert facts.name == folder.name
+        with pytest.raises(BadRequest) as refused:
+            await items(worker, job(options=Options(language="es")))
+        assert str(folder.parent) not in refused.value.message
+        assert folder.name in refused.value.message
+    finally:
+        await worker.stop()
+    assert ModelSettings(str(folder), alias="scribe").name == "scribe"
+    assert ModelSettings("hf:owner/repo").name == "hf:owner/repo"
 
 
 async def test_before_the_model_is_there_and_when_its_process_dies_over_it() -> None:

@@ -100,13 +100,9 @@ class App:
     async def _chat(self, _exchange: Exchange) -> None:
         """Whisper transcribes and does not chat (contracts/engine.md, decision 2)."""
         raise Unavailable(
-            f"No chat model is loaded: '{self._name}' is a speech-to-text model, served on /v1/audio/transcriptions",
+            f"No chat model is loaded: '{self._worker.model.name}' is a speech-to-text model, served on /v1/audio/transcriptions",
             code="no_chat_model",
         )
-
-    @property
-    def _name(self) -> str:
-        return self._settings.alias or self._worker.model.reference
 
     def _model(self) -> dict[str, Any]:
         """The loaded model as OpenAI lists one, with what it can do (contracts/engine.md, decision 15)."""
@@ -115,7 +111,7 @@ class App:
             raise Loading("Loading model", retry_after=1)
         openai = settings.api == "openai"
         return {
-            "id": self._name,
+            "id": facts.name,
             "object": "model",
             "created": self._started,
             "owned_by": "openproxy",

@@ -117,7 +117,6 @@ def serve(
         api=api,
         keys=tuple(key.strip() for value in api_key or () for key in value.split(",") if key.strip()),
         prefix=_prefix(api_prefix),
-        alias=alias,
         cors_origins=cors_origins,
         cors_credentials=not no_cors_credentials,
         max_seconds=settings.MAX_SECONDS[api] if max_seconds is None else max_seconds,
@@ -132,6 +131,7 @@ def serve(
     )
     loaded = ModelSettings(
         model,
+        alias=alias,
         threads=threads,
         parallel=parallel or default_parallel(threads),
         compute_type=compute_type,

@@ -21,8 +21,6 @@ class EngineSettings:
     """Accepted keys; none means that no key is asked for."""
     prefix: str = ""
     """What stands before every path, such as `/base`."""
-    alias: str | None = None
-    """Name of the model in /v1/models; None is the reference it was loaded by."""
     cors_origins: str = "*"
     """`*` echoes the origin of the request."""
     cors_credentials: bool = True

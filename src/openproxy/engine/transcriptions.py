@@ -15,7 +15,7 @@ from openproxy.engine.models import ModelFacts, Options, Progress
 from openproxy.engine.settings import EngineSettings
 from openproxy.engine.worker import Worker
 from openproxy.engine.worker_messages import Job
-from openproxy.errors import BadRequest, Loading, UploadTooLarge
+from openproxy.errors import BadRequest, Loading, UnsupportedEncoding, UploadTooLarge
 from openproxy.transcript import Segment, Transcript
 from openproxy.upload import Upload
 from openproxy.web import multipart_body
@@ -88,6 +88,9 @@ class Transcriptions:
         )
 
     async def _read_openai(self, exchange: Exchange) -> multipart_body.Form:
+        encoding = (exchange.header("content-encoding") or "identity").strip().lower()
+        if encoding != "identity":
+            raise UnsupportedEncoding("A request with a Content-Encoding is not read; send it as it is")
         content_type = exchange.header("content-type") or ""
         if multipart_body.media_type(content_type).lower() != "multipart/form-data":
             raise BadRequest("Content-Type must be multipart/form-data", code="invalid_content_type")

@@ -211,6 +211,8 @@ class Worker:
                     self._first_load.set_exception(
                         WorkerDied(f"The process of the model ended while it loaded {self.model.reference!r}")
                     )
+                if self._facts is None:
+                    return
                 _log.error("The model could not be loaded again; next attempt in %.0f s", pause)
             self.restarts += 1
             await asyncio.sleep(pause)
@@ -260,7 +262,8 @@ class Worker:
             case messages.LoadFailed(error):
                 if self._first_load is not None and not self._first_load.done():
                     self._first_load.set_exception(error)
-                _log.debug("The model cannot be loaded: %s", error.message)
+                else:
+                    _log.error("The model cannot be loaded: %s", error.message)
 
     def _ended(self, request: _Request, error: OpenProxyError | None) -> None:
         if error is not None and request.cancelled is None:

@@ -23,6 +23,8 @@ class ModelSettings:
 
     reference: str
     """What the user called it: a size name, a folder, a repo id."""
+    alias: str | None = None
+    """What clients see it called; None is taken from the reference."""
     threads: int = 1
     """Processor threads of one transcription."""
     parallel: int = 1
@@ -33,6 +35,14 @@ class ModelSettings:
     """Of sampling at a temperature above 0."""
     log_level: str = "info"
     """What the process writes to standard error."""
+
+    @property
+    def name(self) -> str:
+        """What clients see it called: the alias, else the reference, of a path its last part alone."""
+        if self.alias is not None:
+            return self.alias
+        path = Path(self.reference).expanduser()
+        return path.resolve().name if path.exists() else self.reference
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
@@ -114,7 +115,8 @@ class _Process:
         except MemoryError:
             error = OpenProxyError("Not enough memory for this recording", code="out_of_memory")
         except Exception:
-            _log.exception("A transcription failed")
+            if not cancelled.is_set():
+                _log.exception("A transcription failed")
             error = OpenProxyError("audio transcription failed")
         del self._cancelled[number]
         self._send(messages.Ended(number, error))
@@ -145,18 +147,20 @@ def _load(settings: messages.ModelSettings) -> Transcriber:
     from openproxy.engine.models.load import load
 
     try:
-        return load(
+        transcriber = load(
             settings.reference,
             threads=settings.threads,
             parallel=settings.parallel,
             compute_type=settings.compute_type,
             seed=settings.seed,
         )
+        transcriber.facts = replace(transcriber.facts, name=settings.name)
     except OpenProxyError:
         raise
     except Exception as error:
         _log.debug("The model cannot be loaded", exc_info=True)
         raise ModelUnusable(f"The model {settings.reference!r} cannot be loaded: {error}") from error
+    return transcriber
 
 
 def _end(status: int) -> NoReturn:
