@@ -22,6 +22,18 @@ CHUNK_BYTES = 256 * 1024
 Field = tuple[str, str]
 """A form field: its name as the client wrote it, and one value."""
 
+LIST_FIELDS = frozenset(
+    {
+        "timestamp_granularities",
+        "include",
+        "known_speaker_names",
+        "known_speaker_references",
+        "languages",
+        "keywords",
+    }
+)
+"""Fields of which every value counts, named without `[]` (contracts/gateway.md, decision 9)."""
+
 
 class Upload:
     """Bytes written once and read as often as needed, each time from the start.

@@ -12,19 +12,9 @@ from openproxy.providers import addresses, bodies, credentials, reading
 from openproxy.providers.catalog import Entry
 from openproxy.providers.exchange import refuse_translation
 from openproxy.providers.http import Client
-from openproxy.providers.reading import (
-    entries,
-    language,
-    member,
-    number,
-    segment,
-    sentences,
-    speaker_letter,
-    text,
-    word,
-)
+from openproxy.providers.reading import text
 from openproxy.providers.replies import Reply, ignored
-from openproxy.transcript import Segment, Transcript, Usage, Word
+from openproxy.transcript import Transcript, Usage
 from openproxy.upload import Connection, TranscriptionRequest
 
 POLL_SECONDS = 2.0
@@ -160,45 +150,15 @@ def _order(request: TranscriptionRequest, audio_url: str) -> dict[str, Any]:
 
 def _read(request: TranscriptionRequest, job: Any) -> Transcript:
     """A completed job; its times are milliseconds."""
-    words = _words(job)
-    duration = number(job, "audio_duration")
+    words = reading.words(job, "text", per_second=1000)
+    utterances = reading.utterances(reading.entries(job, "utterances"), "text", "text", per_second=1000)
+    duration = reading.number(job, "audio_duration")
     code = text(job, "language_code") or request.value("language")
     return Transcript(
         text=text(job, "text"),
-        language=language(code.replace("_", "-")) if code else None,
+        language=reading.language(code.replace("_", "-")) if code else None,
         duration=duration,
-        segments=_utterances(job) or sentences(words),
+        segments=utterances or reading.sentences(words),
         words=words,
         usage=None if duration is None else Usage(seconds=duration),
     )
-
-
-def _words(holder: Any) -> tuple[Word, ...]:
-    found = (
-        word(
-            text(one, "text"),
-            _seconds(one, "start"),
-            _seconds(one, "end"),
-            probability=number(one, "confidence"),
-            speaker=speaker_letter(member(one, "speaker")),
-        )
-        for one in entries(holder, "words")
-    )
-    return tuple(one for one in found if one is not None)
-
-
-def _utterances(job: Any) -> tuple[Segment, ...]:
-    found: list[Segment] = []
-    for one in entries(job, "utterances"):
-        words, said = _words(one), text(one, "text").strip()
-        start, end = _seconds(one, "start"), _seconds(one, "end")
-        if said and start is not None and end is not None:
-            found.append(Segment(f" {said}", start, max(start, end), words, speaker_letter(member(one, "speaker"))))
-        elif words:
-            found.append(segment(words, said))
-    return tuple(found)
-
-
-def _seconds(holder: Any, name: str) -> float | None:
-    milliseconds = number(holder, name)
-    return None if milliseconds is None else milliseconds / 1000

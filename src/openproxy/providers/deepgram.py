@@ -5,24 +5,15 @@ from urllib.parse import urlencode
 
 from openproxy import languages
 from openproxy.media_types import upstream_type
-from openproxy.providers import addresses, bodies
+from openproxy.providers import addresses, bodies, reading
 from openproxy.providers.exchange import SingleExchange
-from openproxy.providers.reading import (
-    entries,
-    language,
-    member,
-    number,
-    segment,
-    sentences,
-    speaker_letter,
-    text,
-    word,
-)
+from openproxy.providers.reading import member, number, text
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Connection, TranscriptionRequest
 
 _KEYTERM_MODELS = ("nova-3", "flux")
 """Models that take `keyterm`; the older ones take `keywords`."""
+_SPELLINGS = ("punctuated_word", "word")
 
 
 class Deepgram(SingleExchange):
@@ -41,14 +32,14 @@ class Deepgram(SingleExchange):
 
     def read(self, request: TranscriptionRequest, document: Any) -> Transcript:
         """Every channel of the answer; several are put in order of time."""
-        channels = [_Channel.read(channel) for channel in entries(document, "results", "channels")]
+        channels = [_Channel.read(channel) for channel in reading.entries(document, "results", "channels")]
         spoken = [channel for channel in channels if channel.text]
         segments = _utterances(document, spoken) or tuple(part for channel in spoken for part in channel.segments)
         duration = number(document, "metadata", "duration")
         detected = next((channel.language for channel in spoken or channels if channel.language), None)
         return Transcript(
             text=_joined(spoken),
-            language=detected or language(request.value("language")),
+            language=detected or reading.language(request.value("language")),
             duration=duration,
             segments=tuple(sorted(segments, key=lambda part: part.start)),
             words=tuple(sorted((one for channel in channels for one in channel.words), key=lambda one: one.start)),
@@ -85,41 +76,22 @@ class _Channel:
         self.whole = "".join(one.text for one in words).split() == spoken.split()
         """Whether the words are all that is said in the text."""
         if self.whole:
-            self.segments = sentences(words)
+            self.segments = reading.sentences(words)
         else:
-            self.segments = (segment(words, spoken),) if words and spoken else ()
+            self.segments = (reading.segment(words, spoken),) if words and spoken else ()
 
     @classmethod
     def read(cls, channel: Any) -> "_Channel":
         best = member(channel, "alternatives", 0)
         code = text(channel, "detected_language") or text(best, "languages", 0)
-        return cls(text(best, "transcript"), _words(best), language(code) if code else None)
-
-
-def _words(holder: Any) -> tuple[Word, ...]:
-    found = (
-        word(
-            text(one, "punctuated_word") or text(one, "word"),
-            number(one, "start"),
-            number(one, "end"),
-            probability=number(one, "confidence"),
-            speaker=speaker_letter(member(one, "speaker")),
-        )
-        for one in entries(holder, "words")
-    )
-    return tuple(one for one in found if one is not None)
+        return cls(text(best, "transcript"), reading.words(best, *_SPELLINGS), reading.language(code) if code else None)
 
 
 def _utterances(document: Any, spoken: list[_Channel]) -> tuple[Segment, ...]:
     """Deepgram's own segments, where it was asked for them and they hold every channel's text."""
-    found: list[Segment] = []
-    for one in entries(document, "results", "utterances"):
-        start, end, said = number(one, "start"), number(one, "end"), text(one, "transcript").strip()
-        if said and start is not None and end is not None:
-            speaker = speaker_letter(member(one, "speaker"))
-            found.append(Segment(f" {said}", start, max(start, end), _words(one), speaker))
+    found = reading.utterances(reading.entries(document, "results", "utterances"), "transcript", *_SPELLINGS)
     told = sum(len(part.text.split()) for part in found)
-    return tuple(found) if told >= sum(len(channel.text.split()) for channel in spoken) else ()
+    return found if told >= sum(len(channel.text.split()) for channel in spoken) else ()
 
 
 def _joined(spoken: list[_Channel]) -> str:

@@ -1,5 +1,6 @@
 """Gemini: audio inside a generateContent request (contracts/gateway.md, section 3.7; upstreams.md, D.5)."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from openproxy import languages
@@ -15,7 +16,6 @@ from openproxy.providers.reading import (
     sentences,
     speaker_letter,
     text,
-    word,
 )
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Connection, TranscriptionRequest
@@ -105,11 +105,7 @@ def _transcription_settings(request: TranscriptionRequest) -> dict[str, Any]:
 
 def _segments(spoken: Any) -> tuple[Segment, ...]:
     speaker = speaker_letter(member(spoken, "speakerLabel"))
-    found = (
-        word(text(one, "word"), _seconds(one, "startOffset"), _seconds(one, "endOffset"), speaker=speaker)
-        for one in entries(spoken, "words")
-    )
-    words: tuple[Word, ...] = tuple(one for one in found if one is not None)
+    words = tuple(_words(spoken, speaker))
     said = text(spoken, "text").strip()
     if words:
         whole = "".join(one.text for one in words).split() == said.split()
@@ -120,12 +116,20 @@ def _segments(spoken: Any) -> tuple[Segment, ...]:
     return (Segment(f" {said}", start, max(start, end), speaker=speaker),)
 
 
+def _words(spoken: Any, speaker: str | None) -> Iterator[Word]:
+    for one in entries(spoken, "words"):
+        said, start, end = text(one, "word").strip(), _seconds(one, "startOffset"), _seconds(one, "endOffset")
+        if said and start is not None and end is not None:
+            yield Word(f" {said}", start, max(start, end), None, speaker)
+
+
 def _seconds(holder: Any, name: str) -> float | None:
-    """A protobuf duration (`1.250s`) in seconds."""
+    """A protobuf duration (`1.250s`) in seconds; None where there is none."""
     try:
-        return float(text(holder, name).removesuffix("s"))
+        seconds = float(text(holder, name).removesuffix("s"))
     except ValueError:
         return None
+    return seconds if 0 <= seconds < float("inf") else None
 
 
 def _usage(document: Any) -> Usage | None:

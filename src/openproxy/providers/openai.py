@@ -10,21 +10,13 @@ from openproxy.providers.exchange import refuse_translation
 from openproxy.providers.http import Answer, Client
 from openproxy.providers.replies import MADE_BY_GATEWAY, Reply, Verbatim, ignored, plain
 from openproxy.transcript import Transcript
-from openproxy.upload import Connection, Field, TranscriptionRequest
+from openproxy.upload import LIST_FIELDS, Connection, Field, TranscriptionRequest
 
 _LEADING = ("language", "prompt", "response_format", "temperature")
 """Sent first, in this order."""
 _FOR_TRANSLATIONS = ("prompt", "response_format", "temperature")
 """All that the translations endpoint takes (contracts/upstreams.md, D.1)."""
 _SCALARS = ("stream", "chunking_strategy", "hotwords")
-_LISTS = (
-    "timestamp_granularities",
-    "include",
-    "known_speaker_names",
-    "known_speaker_references",
-    "languages",
-    "keywords",
-)
 _EVENTS = "text/event-stream"
 
 
@@ -71,7 +63,7 @@ def _usable(request: TranscriptionRequest) -> frozenset[str]:
     if request.task == "translate":
         names = frozenset(_FOR_TRANSLATIONS)
     else:
-        names = frozenset((*_LEADING, *_SCALARS, *_LISTS))
+        names = frozenset((*_LEADING, *_SCALARS, *LIST_FIELDS))
     return names - MADE_BY_GATEWAY - {"include"} if request.rendered else names
 
 
@@ -109,7 +101,7 @@ def _further(fields: Iterable[Field], usable: Collection[str]) -> Iterator[Field
     for name, value in fields:
         bare = plain(name)
         if bare in usable and value.strip():
-            if bare in _LISTS:
+            if bare in LIST_FIELDS:
                 yield f"{bare}[]", value
             elif bare in _SCALARS:
                 yield name, value

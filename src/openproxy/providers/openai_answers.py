@@ -8,7 +8,7 @@ from typing import Any
 from openproxy import formats, media_types
 from openproxy.providers import reading
 from openproxy.providers.catalog import Entry
-from openproxy.providers.reading import count, entries, language, member, number, speaker_letter, text, word
+from openproxy.providers.reading import count, entries, language, member, number, speaker_letter, text
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Field, TranscriptionRequest
 
@@ -53,7 +53,7 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
     if media_types.bare(content_type or "") == "text/plain" and not reading.is_json(body):
         return Transcript(body.decode("utf-8", "replace").strip(), task=request.task)
     document = reading.document(body, label)
-    words = _words(document)
+    words = reading.words(document, "word")
     segments = tuple(_segments(document, words))
     spoken = text(document, "language") or text(document, "languages", 0, "code") or request.value("language")
     if request.task == "translate":
@@ -67,16 +67,6 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
         usage=_usage(document),
         task=request.task,
     )
-
-
-def _words(document: Any) -> tuple[Word, ...]:
-    found = (
-        word(
-            text(one, "word"), number(one, "start"), number(one, "end"), speaker=speaker_letter(member(one, "speaker"))
-        )
-        for one in entries(document, "words")
-    )
-    return tuple(one for one in found if one is not None)
 
 
 def _segments(document: Any, words: tuple[Word, ...]) -> Iterator[Segment]:

@@ -80,19 +80,45 @@ def language(value: str | None) -> str | None:
     return found.code if found else None
 
 
-def word(
-    spoken: str,
-    start: float | None,
-    end: float | None,
-    *,
-    probability: float | None = None,
-    speaker: str | None = None,
-) -> Word | None:
-    """A Word from what a vendor says about it; None where its time is missing."""
-    spoken = spoken.strip()
-    if not spoken or start is None or end is None or start < 0:
-        return None
-    return Word(f" {spoken}", start, max(start, end), probability, speaker)
+def words(holder: Any, *spellings: str, per_second: int = 1) -> tuple[Word, ...]:
+    """The list `words` of `holder`, without entries that have no text or no time.
+
+    `spellings` are the members that may hold a word's text, the best first; `per_second` is 1000 where times are
+    milliseconds.
+    """
+    found: list[Word] = []
+    for one in entries(holder, "words"):
+        spoken = next((text(one, name).strip() for name in spellings if text(one, name).strip()), "")
+        start, end = number(one, "start"), number(one, "end")
+        if spoken and start is not None and end is not None and start >= 0:
+            found.append(
+                Word(
+                    f" {spoken}",
+                    start / per_second,
+                    max(start, end) / per_second,
+                    number(one, "confidence"),
+                    speaker_letter(member(one, "speaker")),
+                )
+            )
+    return tuple(found)
+
+
+def utterances(listed: list[Any], said: str, *spellings: str, per_second: int = 1) -> tuple[Segment, ...]:
+    """Segments that a vendor cut itself: the text of each is its member `said`; the rest as in `words`."""
+    found: list[Segment] = []
+    for one in listed:
+        spoken, start, end = text(one, said).strip(), number(one, "start"), number(one, "end")
+        if spoken and start is not None and end is not None and start >= 0:
+            found.append(
+                Segment(
+                    f" {spoken}",
+                    start / per_second,
+                    max(start, end) / per_second,
+                    words(one, *spellings, per_second=per_second),
+                    speaker_letter(member(one, "speaker")),
+                )
+            )
+    return tuple(found)
 
 
 def speaker_letter(value: Any) -> str | None:
@@ -104,21 +130,21 @@ def speaker_letter(value: Any) -> str | None:
     return chr(ord("A") + value) if value < 26 else f"S{value}"
 
 
-def segment(words: Sequence[Word], spoken: str | None = None) -> Segment:
-    """The segment that `words`, at least one, make up; `spoken` is its text where the vendor gives one."""
+def segment(timed: Sequence[Word], spoken: str | None = None) -> Segment:
+    """The segment that the words `timed`, at least one, make up; `spoken` is its text where the vendor gives one."""
     return Segment(
-        text=f" {spoken.strip()}" if spoken else "".join(part.text for part in words),
-        start=words[0].start,
-        end=max(part.end for part in words),
-        words=tuple(words),
-        speaker=words[0].speaker,
+        text=f" {spoken.strip()}" if spoken else "".join(part.text for part in timed),
+        start=timed[0].start,
+        end=max(part.end for part in timed),
+        words=tuple(timed),
+        speaker=timed[0].speaker,
     )
 
 
-def sentences(words: Iterable[Word]) -> tuple[Segment, ...]:
+def sentences(timed: Iterable[Word]) -> tuple[Segment, ...]:
     """Words cut into segments: after the end of a sentence, at a pause, and where another speaker begins."""
     pieces: list[list[Word]] = []
-    for before, current in itertools.pairwise([None, *words]):
+    for before, current in itertools.pairwise([None, *timed]):
         if current is None:
             continue
         if (
