@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.compat import divergence, elsewhere
+from support.compat import divergence, elsewhere, manifest
 from support.engine_server import EngineServer, start, stop
 from support.oracle import Answer, Record, exchange, records
 
@@ -15,6 +15,7 @@ FLAGS = {
     "apikey": ("--api-key", "sk-one,sk-two"),
     "prefix": ("--api-prefix", "/base"),
     "cors": ("--cors-origins", "https://app.example", "--no-cors-credentials"),
+    "strict": ("--strict-containers",),
 }
 """Of the profiles that are more than the model; every other record goes to an engine without flags."""
 
@@ -64,6 +65,19 @@ def test_record(record: Record, engine: Callable[[str], EngineServer]) -> None:
     else:
         assert answer.status == other["status"]
         check_other(record, answer, other)
+
+
+CONTAINERS = next(item["records"] for item in manifest()["item"] if item["contract"] == "6, containers")
+
+
+@pytest.mark.parametrize(
+    "name", [*CONTAINERS, "audio/extensible.wav", "audio/noid3_noxing.mp3", "audio/flac_trunc_half.flac"]
+)
+def test_strict_containers_are_those_of_llama_server(name: str, engine: Callable[[str], EngineServer]) -> None:
+    record = records()[name]
+    answer = exchange(engine("strict").port, record.wire())
+    assert answer.status == record.answer.status
+    check_same(record, answer)
 
 
 def check_same(record: Record, answer: Answer) -> None:

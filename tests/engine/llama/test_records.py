@@ -53,7 +53,7 @@ async def take(record: Record) -> None:
     )
     try:
         if record.server == "text":
-            raise replies.NO_AUDIO_INPUT
+            raise replies.no_audio_input()
         fields.ask(taken, ABLE).check_late()
     finally:
         taken.close()

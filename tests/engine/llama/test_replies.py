@@ -41,7 +41,7 @@ def test_unknown_counts_are_zero() -> None:
         (errors.UploadTooLarge("Body too large: the limit is 9 bytes"), 413,
          '"code":413,"message":"Body too large: the limit is 9 bytes","type":"invalid_request_error"', ()),
         (errors.UnsupportedEncoding("gzip"), 415, '"code":415,"message":"gzip","type":"invalid_request_error"', ()),
-        (replies.NO_AUDIO_INPUT, 501,
+        (replies.no_audio_input(), 501,
          '"code":501,"message":"The current model does not support audio input.","type":"not_supported_error"', ()),
         (errors.Loading("still loading"), 503, '"message":"Loading model","type":"unavailable_error","code":503', ()),
         (errors.Busy("full"), 503,

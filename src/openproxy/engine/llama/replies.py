@@ -25,9 +25,6 @@ from openproxy.web.sse import compact
 
 JSON = "application/json; charset=utf-8"
 
-NO_AUDIO_INPUT = NotSupported("The current model does not support audio input.")
-"""For a model without audio (section 2, step 7)."""
-
 RETRY_AFTER = 1
 """Seconds that a client is asked to wait when every slot is busy and nothing better is known."""
 
@@ -97,6 +94,11 @@ def context_exceeded(prompt_tokens: int, context_tokens: int) -> Reply:
         "n_ctx": context_tokens,
     }
     return Reply(400, compact({"error": body}))
+
+
+def no_audio_input() -> NotSupported:
+    """For a model without audio (section 2, step 7)."""
+    return NotSupported("The current model does not support audio input.")
 
 
 def no_route(method: str) -> OpenProxyError:
