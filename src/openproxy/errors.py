@@ -3,6 +3,7 @@
     OpenProxyError
     |-- BadRequest 400                 the request is wrong; `param` names the field
     |   |-- UnknownLanguage            a language that is not one of the allowed values
+    |   |-- ContextExceeded            more tokens than the model's context holds
     |   |-- FormatUnavailable          an output format that this transcript or model cannot be made into
     |   `-- AudioError                 the file cannot be transcribed
     |       |-- AudioUnreadable        empty, no audio track, not recognised, no samples, damaged
@@ -67,6 +68,27 @@ class UnknownLanguage(BadRequest):
     """`language` is none of the allowed values."""
 
     default_code = "invalid_language"
+
+
+class ContextExceeded(BadRequest):
+    """Prompt and audio are more tokens than the model's context holds (contracts/engine.md, section 7.2)."""
+
+    type = "exceed_context_size_error"
+    default_code = "context_exceeded"
+
+    def __init__(self, message: str, *, prompt_tokens: int = 0, context_tokens: int = 0, **fields: Any):
+        super().__init__(message, **fields)
+        self.prompt_tokens = prompt_tokens
+        self.context_tokens = context_tokens
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep the two numbers as well when the error crosses to another process."""
+        fields = {"param": self.param, "code": self.code, "retry_after": self.retry_after}
+        return _rebuild_context, (self.message, self.prompt_tokens, self.context_tokens, fields)
+
+
+def _rebuild_context(message: str, prompt: int, context: int, fields: dict[str, Any]) -> ContextExceeded:
+    return ContextExceeded(message, prompt_tokens=prompt, context_tokens=context, **fields)
 
 
 class FormatUnavailable(BadRequest):

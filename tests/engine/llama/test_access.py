@@ -1,6 +1,6 @@
 import pytest
 
-from openproxy.engine.llama.access import Cors, authorised, path_of, split_keys
+from openproxy.engine.llama.access import Cors, authorised, path_of
 
 KEYS = ("sk-one", "sk-two")
 
@@ -19,10 +19,6 @@ KEYS = ("sk-one", "sk-two")
 def test_keys(authorization: str | None, x_api_key: str | None, let_in: bool) -> None:
     assert authorised(KEYS, authorization, x_api_key) is let_in
     assert authorised((), authorization, x_api_key) is True
-
-
-def test_several_keys_are_given_apart_or_with_commas() -> None:
-    assert split_keys(["sk-one,sk-two", "sk-three", ""]) == ("sk-one", "sk-two", "sk-three")
 
 
 @pytest.mark.parametrize(

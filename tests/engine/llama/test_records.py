@@ -36,7 +36,7 @@ async def outcome(record: Record) -> Reply | None:
 async def take(record: Record) -> None:
     if record.id.startswith("state/loading"):
         raise Loading("still loading")
-    keys = access.split_keys(["sk-one,sk-two"]) if record.server == "apikey" else ()
+    keys = ("sk-one", "sk-two") if record.server == "apikey" else ()
     if not access.authorised(keys, record.header("Authorization"), record.header("X-Api-Key")):
         raise Unauthorized("no key, or a wrong one")
     path = access.path_of(record.target, "/base" if record.server == "prefix" else "")

@@ -70,7 +70,7 @@ def test_other_routes_and_methods(method: str, status: int) -> None:
 
 
 def test_a_context_that_is_too_small_says_both_sizes() -> None:
-    assert replies.context_exceeded(561, 256).body == (
+    assert replies.failure(errors.ContextExceeded(561, 256)).body == (
         b'{"error":{"code":400,"message":"request (561 tokens) exceeds the available context size (256 tokens), try increasing it",'
         b'"type":"exceed_context_size_error","n_prompt_tokens":561,"n_ctx":256}}'
     )
@@ -105,16 +105,6 @@ def test_options_says_what_is_allowed() -> None:
         ("Connection", "close"),
     ]
     assert replies.preflight() == Reply(200, b"", "text/html")
-
-
-def test_a_stream_has_no_charset_and_no_cache_control() -> None:
-    assert replies.stream_headers(origin=None, cors=Cors(), keep_alive=True) == [
-        ("Server", "llama.cpp"),
-        ("Access-Control-Allow-Origin", ""),
-        ("Content-Type", "text/event-stream"),
-        ("Keep-Alive", "timeout=5, max=100"),
-        ("X-Accel-Buffering", "no"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ Source: contracts/engine.md, sections 1, 2 and 9.
 """
 
 import hmac
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
@@ -37,11 +37,6 @@ class Cors:
             ("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"),
             ("Access-Control-Allow-Headers", "*"),
         ]
-
-
-def split_keys(values: Sequence[str]) -> tuple[str, ...]:
-    """The keys of several `--api-key`, each of them one key or several with commas."""
-    return tuple(key for value in values for key in value.split(",") if key)
 
 
 def authorised(keys: Collection[str], authorization: str | None, x_api_key: str | None) -> bool:

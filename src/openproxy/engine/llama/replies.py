@@ -12,6 +12,7 @@ from openproxy.errors import (
     AudioUnreadable,
     BadRequest,
     Busy,
+    ContextExceeded,
     Loading,
     NotFound,
     NotSupported,
@@ -77,23 +78,10 @@ def error_object(error: OpenProxyError) -> dict[str, Any]:
     message, kind = _words(error)
     if isinstance(error, Unauthorized | NotFound | Loading):
         return {"message": message, "type": kind, "code": error.status}
+    if isinstance(error, ContextExceeded):
+        sizes = {"n_prompt_tokens": error.prompt_tokens, "n_ctx": error.context_tokens}
+        return {"code": error.status, "message": message, "type": kind, **sizes}
     return {"code": error.status, "message": message, "type": kind}
-
-
-def context_exceeded(prompt_tokens: int, context_tokens: int) -> Reply:
-    """For a prompt and clip that are longer than the model's context."""
-    message = (
-        f"request ({prompt_tokens} tokens) exceeds the available context size ({context_tokens} tokens), "
-        "try increasing it"
-    )
-    body = {
-        "code": 400,
-        "message": message,
-        "type": "exceed_context_size_error",
-        "n_prompt_tokens": prompt_tokens,
-        "n_ctx": context_tokens,
-    }
-    return Reply(400, compact({"error": body}))
 
 
 def no_audio_input() -> NotSupported:
@@ -125,12 +113,6 @@ def headers(
         ("Keep-Alive", "timeout=5, max=100") if again else ("Connection", "close"),
         *reply.headers,
     ]
-
-
-def stream_headers(*, origin: str | None, cors: Cors, keep_alive: bool) -> list[tuple[str, str]]:
-    """Of an answer in events (section 7.3): no charset, no Cache-Control."""
-    opened = Reply(200, b"", "text/event-stream", headers=(("X-Accel-Buffering", "no"),))
-    return headers(opened, origin=origin, cors=cors, keep_alive=keep_alive)
 
 
 def wants_keep_alive(connection: str | None) -> bool:
