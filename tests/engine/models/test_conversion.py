@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -95,7 +96,7 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={"DATA_DIR": str(tmp_path / "data")},
+        env={**os.environ, "DATA_DIR": str(tmp_path / "data")},
     )
     assert result.stdout.startswith(
         "ModelUnusable mine is in Hugging Face form and has to be converted once, which needs torch"
