@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from openproxy import formats
@@ -87,6 +87,8 @@ def wrapped(document: Any) -> list[Any]:
 
 @settings(max_examples=150, deadline=None)
 @given(DOCUMENTS)
+@example({"text": "a", "word": "a", "transcript": "a", "start": 1.0, "end": 1e308})
+@example({"text": "a", "word": "a", "transcript": "a", "start": -1, "end": float("inf"), "duration": float("nan")})
 def test_no_shape_makes_reading_fail(document: Any):
     for whole in wrapped(document):
         for transcript in (

@@ -152,7 +152,7 @@ def _read(request: TranscriptionRequest, job: Any) -> Transcript:
     """A completed job; its times are milliseconds."""
     words = reading.words(job, "text", per_second=1000)
     utterances = reading.utterances(reading.entries(job, "utterances"), "text", "text", per_second=1000)
-    duration = reading.number(job, "audio_duration")
+    duration = reading.seconds(job, "audio_duration")
     code = text(job, "language_code") or request.value("language")
     return Transcript(
         text=text(job, "text"),

@@ -7,7 +7,7 @@ from openproxy import languages
 from openproxy.media_types import upstream_type
 from openproxy.providers import addresses, bodies, reading
 from openproxy.providers.exchange import SingleExchange
-from openproxy.providers.reading import member, number, text
+from openproxy.providers.reading import member, seconds, text
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Connection, TranscriptionRequest
 
@@ -35,7 +35,7 @@ class Deepgram(SingleExchange):
         channels = [_Channel.read(channel) for channel in reading.entries(document, "results", "channels")]
         spoken = [channel for channel in channels if channel.text]
         segments = _utterances(document, spoken) or tuple(part for channel in spoken for part in channel.segments)
-        duration = number(document, "metadata", "duration")
+        duration = seconds(document, "metadata", "duration")
         detected = next((channel.language for channel in spoken or channels if channel.language), None)
         return Transcript(
             text=_joined(spoken),

@@ -5,7 +5,7 @@ from typing import Any
 
 from openproxy import languages
 from openproxy.media_types import upstream_type
-from openproxy.providers import addresses, bodies
+from openproxy.providers import addresses, bodies, reading
 from openproxy.providers.exchange import SingleExchange
 from openproxy.providers.reading import (
     count,
@@ -126,10 +126,9 @@ def _words(spoken: Any, speaker: str | None) -> Iterator[Word]:
 def _seconds(holder: Any, name: str) -> float | None:
     """A protobuf duration (`1.250s`) in seconds; None where there is none."""
     try:
-        seconds = float(text(holder, name).removesuffix("s"))
+        return reading.seconds(float(text(holder, name).removesuffix("s")))
     except ValueError:
         return None
-    return seconds if 0 <= seconds < float("inf") else None
 
 
 def _usage(document: Any) -> Usage | None:

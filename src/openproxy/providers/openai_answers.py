@@ -8,7 +8,7 @@ from typing import Any
 from openproxy import formats, media_types
 from openproxy.providers import reading
 from openproxy.providers.catalog import Entry
-from openproxy.providers.reading import count, entries, language, member, number, speaker_letter, text
+from openproxy.providers.reading import count, entries, language, member, number, seconds, speaker_letter, text
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Field, TranscriptionRequest
 
@@ -61,7 +61,7 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
     return Transcript(
         text=text(document, "text").strip(),
         language=language(spoken or None),
-        duration=number(document, "duration"),
+        duration=seconds(document, "duration"),
         segments=segments,
         words=tuple(part for one in segments for part in one.words) or words,
         usage=_usage(document),
@@ -71,8 +71,8 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
 
 def _segments(document: Any, words: tuple[Word, ...]) -> Iterator[Segment]:
     """The segments, each with the words that begin in it."""
-    given = [one for one in entries(document, "segments") if number(one, "start") is not None]
-    starts = [number(one, "start") or 0.0 for one in given]
+    given = [one for one in entries(document, "segments") if seconds(one, "start") is not None]
+    starts = [seconds(one, "start") or 0.0 for one in given]
     own: list[list[Word]] = [[] for _ in given]
     for part in words if given else ():
         own[max(0, bisect_right(starts, part.start) - 1)].append(part)
@@ -81,7 +81,7 @@ def _segments(document: Any, words: tuple[Word, ...]) -> Iterator[Segment]:
         yield Segment(
             text=said if speaker is None else f" {said.strip()}",
             start=start,
-            end=max(start, number(one, "end") or start),
+            end=max(start, seconds(one, "end") or start),
             words=_spelled(spoken, said),
             speaker=speaker,
             seek=count(one, "seek") or 0,
@@ -113,7 +113,7 @@ def _usage(document: Any) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     if text(usage, "type") == "duration":
-        return Usage(seconds=number(usage, "seconds"))
+        return Usage(seconds=seconds(usage, "seconds"))
     return Usage(
         input_tokens=count(usage, "input_tokens"),
         output_tokens=count(usage, "output_tokens"),

@@ -12,6 +12,8 @@ from openproxy.transcript import Segment, Word
 
 PAUSE = 0.8
 """Seconds of silence between two words that begin a new segment; Deepgram's own default for utterances."""
+LONGEST = 1e9
+"""A time beyond this, in seconds or milliseconds, is no time in a recording."""
 _SENTENCE_END = (".", "?", "!", "…", "。", "？", "！")
 
 
@@ -59,6 +61,12 @@ def number(value: Any, *path: str | int) -> float | None:
     return float(found)
 
 
+def seconds(value: Any, *path: str | int) -> float | None:
+    """The time at `path`; None where there is none, or none that a recording could have."""
+    found = number(value, *path)
+    return found if found is not None and 0 <= found <= LONGEST else None
+
+
 def count(value: Any, *path: str | int) -> int | None:
     """The whole number, 0 or more, at `path`; None where there is none."""
     found = number(value, *path)
@@ -89,8 +97,8 @@ def words(holder: Any, *spellings: str, per_second: int = 1) -> tuple[Word, ...]
     found: list[Word] = []
     for one in entries(holder, "words"):
         spoken = next((text(one, name).strip() for name in spellings if text(one, name).strip()), "")
-        start, end = number(one, "start"), number(one, "end")
-        if spoken and start is not None and end is not None and start >= 0:
+        start, end = seconds(one, "start"), seconds(one, "end")
+        if spoken and start is not None and end is not None:
             found.append(
                 Word(
                     f" {spoken}",
@@ -107,8 +115,8 @@ def utterances(listed: list[Any], said: str, *spellings: str, per_second: int = 
     """Segments that a vendor cut itself: the text of each is its member `said`; the rest as in `words`."""
     found: list[Segment] = []
     for one in listed:
-        spoken, start, end = text(one, said).strip(), number(one, "start"), number(one, "end")
-        if spoken and start is not None and end is not None and start >= 0:
+        spoken, start, end = text(one, said).strip(), seconds(one, "start"), seconds(one, "end")
+        if spoken and start is not None and end is not None:
             found.append(
                 Segment(
                     f" {spoken}",
