@@ -245,6 +245,17 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     assert (process.returncode, stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("format_", ["text", "json"])
+def test_standard_output_that_takes_nothing_is_an_error(format_: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [SCRIPT, "transcribe", CAT, "-f", format_], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.endswith(b": No space left on device\n")
+    assert done.stderr.count(b"\n") == 1
+
+
 def test_on_a_terminal_there_is_a_bar_and_text_as_it_comes() -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen([SCRIPT, "transcribe", SPEECH / "jfk.wav"], stdin=theirs, stdout=theirs, stderr=theirs)

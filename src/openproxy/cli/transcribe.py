@@ -165,6 +165,10 @@ def _run(job: Job, *, quiet: bool) -> NoReturn:
     except BrokenPipeError:
         told.close()
         _leave(BROKEN_PIPE)
+    except OSError as error:
+        told.close()
+        told.say(f"error: standard output: {error.strerror or error}")
+        _leave(1)
     told.close()
     raise typer.Exit(status)
 

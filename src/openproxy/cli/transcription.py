@@ -163,12 +163,14 @@ class Run:
             bodies = [self._render(transcript, output.format) for output in work.outputs]
             for output, body in zip(work.outputs, bodies, strict=True):
                 outputs.write(output.path, body)
+            with self._report.writing():
+                self._showing.done(index, work.recording.name, transcript)
+        except BrokenPipeError:
+            raise
         except (OpenProxyError, OSError) as error:
             self._break_off(index, work, error)
             return
         self._report.ended(index)
-        with self._report.writing():
-            self._showing.done(index, work.recording.name, transcript)
         elapsed = time.monotonic() - (work.begun or 0.0)
         length = transcript.duration or 0.0
         files = [str(output.path) for output in work.outputs]
