@@ -221,19 +221,22 @@ def test_interrupted_while_it_reads_a_pipe_it_leaves_nothing(tmp_path: Path) -> 
 
 
 def test_interrupted_at_work_it_keeps_what_is_whole(tmp_path: Path) -> None:
-    copies(tmp_path, a__mp3=CAT)
-    shutil.copy(SPEECH / "jfk.wav", tmp_path / "z.wav")
-    process = start("transcribe", "a.mp3", "z.wav", "--no-vad", "-f", "text", "-o", "out", cwd=tmp_path)
+    names = [f"{number:02}" for number in range(12)]
+    for name in names:
+        shutil.copy(SPEECH / "jfk.wav" if name != "00" else CAT, tmp_path / f"{name}.wav")
+    process = start("transcribe", ".", "-f", "text", "-o", "out", cwd=tmp_path)
     deadline = time.monotonic() + 60
-    while not (tmp_path / "out" / "a.txt").exists():
+    while not (tmp_path / "out" / "00.txt").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     assert stderr.endswith(b"interrupted\n")
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.txt"]
-    assert (tmp_path / "out" / "a.txt").read_bytes() == CAT_TEXT
+    written = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert written.pop("00.txt") == CAT_TEXT
+    assert set(written) < {f"{name}.txt" for name in names}
+    assert all(body.endswith(b"what you can do for your country.\n") for body in written.values())
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
