@@ -74,4 +74,6 @@ def new_request_id() -> str:
 
 def header_value(text: str) -> str:
     """Text for a header: what is not printable ASCII is percent-encoded in UTF-8, so that no name can break an answer."""
+    if text.isascii() and text.isprintable():
+        return text
     return quote(text, safe="".join(map(chr, range(0x20, 0x7F))).replace("%", "") + "%", errors="replace")

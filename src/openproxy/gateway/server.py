@@ -1,0 +1,59 @@
+"""A running gateway: one process, one port; a signal lets running requests finish."""
+
+import logging
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+import uvicorn
+
+from openproxy.gateway.app import App, Mounted
+from openproxy.gateway.services import Settings
+from openproxy.store import Access
+
+HOST = "127.0.0.1"
+PORT = 4623
+DRAIN_SECONDS = 8
+"""Within which running requests may finish after a signal; then they are cancelled."""
+_HEADER_BYTES = 64 * 1024
+_TRUE = ("true", "1", "yes")
+
+
+def settings_from_environment(data_dir: Path, environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings for a data directory, with what the environment says about database, key and proxies."""
+    trust = environ.get("TRUST_PROXY", "").strip().lower() in _TRUE
+    return Settings(Access.from_environment(data_dir, environ), trust_proxy=trust)
+
+
+def config(settings: Settings, host: str = HOST, port: int = PORT, *, admin: Mounted | None = None) -> uvicorn.Config:
+    """How uvicorn serves the gateway; `admin` makes the application below /api."""
+    return uvicorn.Config(
+        App(settings, admin),
+        host=host,
+        port=port,
+        lifespan="on",
+        ws="none",
+        log_config=None,
+        log_level=logging.WARNING,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=2048,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+
+
+def serve(
+    settings: Settings,
+    host: str = HOST,
+    port: int = PORT,
+    *,
+    listener: socket.socket | None = None,
+    admin: Mounted | None = None,
+) -> bool:
+    """Serve until SIGINT or SIGTERM, on `listener` where one is given; returns whether the gateway had started."""
+    server = uvicorn.Server(config(settings, host, port, admin=admin))
+    server.run(sockets=None if listener is None else [listener])
+    return server.started

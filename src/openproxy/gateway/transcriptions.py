@@ -1,0 +1,132 @@
+"""The routes that transcribe and translate: body in, routed, walked, answered, noted (contracts/gateway.md, section 2)."""
+
+import time
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from openproxy.errors import OpenProxyError
+from openproxy.gateway import answers, fallback, routing
+from openproxy.gateway.answers import Wanted
+from openproxy.gateway.asked import Intake
+from openproxy.gateway.auth import Caller
+from openproxy.gateway.call import Call
+from openproxy.gateway.exchange import CLIENT_GONE, Exchange
+from openproxy.gateway.intake import open_intake
+from openproxy.gateway.routing import Route
+from openproxy.gateway.services import Services
+from openproxy.providers.catalog import Entry
+from openproxy.store.settings import Settings
+from openproxy.store.snapshot import Snapshot
+from openproxy.store.usage import Usage
+from openproxy.transcript import Task
+from openproxy.upload import Recording, TranscriptionRequest
+
+FORMATS = "x-openproxy-formats"
+"""Request header: `rendered` has the gateway make the format, `verbatim` has it pass on what the provider answers."""
+
+
+async def transcribe(services: Services, exchange: Exchange, snapshot: Snapshot, caller: Caller) -> None:
+    """POST /v1/audio/transcriptions."""
+    await _answer(services, exchange, snapshot, caller, "transcribe")
+
+
+async def translate(services: Services, exchange: Exchange, snapshot: Snapshot, caller: Caller) -> None:
+    """POST /v1/audio/translations."""
+    await _answer(services, exchange, snapshot, caller, "translate")
+
+
+async def _answer(services: Services, exchange: Exchange, snapshot: Snapshot, caller: Caller, task: Task) -> None:
+    call = Call(exchange.request_id, caller)
+    try:
+        with closing(open_intake(exchange, snapshot.settings.max_upload_bytes, services.settings.spool)) as body:
+            try:
+                await _transcribe(services, exchange, snapshot, body, call, task)
+            finally:
+                call.audio_bytes = body.size
+    except OpenProxyError as error:
+        await exchange.fail(error, call.headers())
+    finally:
+        _note(services, call, exchange.status or CLIENT_GONE, time.monotonic() - exchange.begun)
+
+
+async def _transcribe(
+    services: Services, exchange: Exchange, snapshot: Snapshot, body: Intake, call: Call, task: Task
+) -> None:
+    await body.begin()
+    asked = body.asked()
+    route = routing.resolve(asked.model, snapshot.combos, snapshot.aliases)
+    entry = routing.transcriber(route, task)
+    model = route.model if isinstance(route, Route) else ""
+    call.provider, call.model = entry.id, model
+    now = datetime.now(UTC)
+    accounts = fallback.ready(snapshot.candidates(entry.id, now), entry.id, now)
+    request = TranscriptionRequest(
+        model=model,
+        audio=await _first(body, entry, several=len(accounts) > 1),
+        filename=asked.filename,
+        content_type=asked.content_type,
+        fields=asked.fields,
+        task=task,
+        rendered=_is_rendered(exchange, snapshot.settings),
+    )
+    wanted = Wanted.of(request) if request.rendered else None
+    reply = await fallback.walk(services, entry, accounts, _Source(body, request), call)
+    await answers.send(exchange, reply, wanted, call)
+
+
+async def _first(body: Intake, entry: Entry, *, several: bool) -> Recording:
+    """The recording for the first attempt: while it arrives, where the provider takes it so; kept where there are more."""
+    if entry.streams and not body.complete:
+        return body.live(keep=several)
+    await body.finish()
+    return body.spooled()
+
+
+class _Source:
+    """The request for one attempt after the other. From the second on, the body is read to its end first."""
+
+    def __init__(self, body: Intake, first: TranscriptionRequest):
+        self._body = body
+        self._first: TranscriptionRequest | None = first
+        self._model = first
+
+    async def request(self) -> TranscriptionRequest:
+        """See `fallback.Source`. What followed the file is known now, and stands with the other fields."""
+        if (first := self._first) is not None:
+            self._first = None
+            return first
+        await self._body.finish()
+        asked = self._body.asked()
+        return replace(
+            self._model,
+            audio=self._body.spooled(),
+            filename=asked.filename,
+            content_type=asked.content_type,
+            fields=asked.fields,
+        )
+
+
+def _is_rendered(exchange: Exchange, settings: Settings) -> bool:
+    return (exchange.header(FORMATS) or settings.formats).strip().lower() == "rendered"
+
+
+def _note(services: Services, call: Call, status: int, seconds: float) -> None:
+    """Count the request, and write its row where a provider was called."""
+    services.metrics.answered(call, status, seconds)
+    if call.attempts == 0:
+        return
+    services.store.usage.record(
+        Usage(
+            request_id=call.request_id,
+            provider=call.provider,
+            model=call.model,
+            status=status,
+            attempts=call.attempts,
+            bytes=call.audio_bytes,
+            latency=seconds,
+            audio_seconds=call.audio_seconds,
+            connection_id=call.connection_id,
+            key_id=call.caller.key_id,
+        )
+    )
