@@ -1,6 +1,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from openproxy.audio import open_audio
 from openproxy.engine.models import Options, catalog
 from openproxy.engine.models.catalog import Bundle, Entry
 from openproxy.engine.models.load import Found, identify, load
-from openproxy.errors import ModelUnusable
+from openproxy.errors import BadRequest, ModelUnusable
 from openproxy.transcript import Transcript
 
 SPEECH = Path(__file__).parents[2] / "data" / "speech"
@@ -26,7 +27,7 @@ def weights() -> Path:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """An empty hub that is asked instead of the usual one."""
     hub = Hub({})
     with running(hub):
@@ -94,6 +95,12 @@ def test_a_reference_that_fits_nothing(reference: str) -> None:
 
 def test_a_folder_is_loaded(weights: Path) -> None:
     assert "ask what you can do for your country" in _heard(str(weights))
+
+
+def test_what_a_model_cannot_do_is_said_without_its_path(weights: Path) -> None:
+    with open_audio(SPEECH / "jfk.wav") as audio, pytest.raises(BadRequest) as caught:
+        list(load(str(weights)).stream(audio, Options(translate=True)))
+    assert caught.value.message.startswith(f"{weights.name} knows only English and cannot translate; ")
 
 
 def test_what_a_file_is_instead_is_said(tmp_path: Path) -> None:

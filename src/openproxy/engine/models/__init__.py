@@ -15,7 +15,7 @@ class Options:
     """How one recording is to be transcribed."""
 
     language: str | None = None
-    """ISO 639-1 code of the speech; None detects it."""
+    """ISO 639-1 code of the speech, for a chat model any text that names it; None detects it."""
     prompt: str | None = None
     """Text that steers spelling and style."""
     temperature: float | None = None
@@ -30,6 +30,14 @@ class Options:
     """Stop after this many text tokens; None or -1 is no limit, 0 counts as 1 (contracts/engine.md, 4.1)."""
     stop: tuple[str, ...] = ()
     """Strings at which the transcript ends; they are not part of it."""
+    grammar: str = ""
+    """GBNF grammar that the text follows; "" is none. Only where ModelFacts.grammar says so."""
+    samplers: str | tuple[str, ...] | None = None
+    """Letters or names of samplers in order; None is the model's own. Only where ModelFacts.samplers says so."""
+    reasoning_format: str | None = None
+    """`none` leaves thinking text in the transcript; anything else keeps it out (contracts/engine.md, section 4.3)."""
+    reasoning_effort: str | None = None
+    """How much a chat model is to think, in its own terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,14 @@ class ModelFacts:
     """Whether it can translate into English."""
     word_timestamps: bool = True
     """Whether it can give the times of words."""
+    takes_audio: bool | None = True
+    """Whether it transcribes at all; False for a chat model of text only, None where only trying tells."""
+    grammar: bool = False
+    """Whether decoding can follow a GBNF grammar."""
+    samplers: bool = False
+    """Whether the order of samplers can be chosen."""
+    context: int | None = None
+    """Tokens that prompt, audio and answer may be together; None where it is not known, or is no limit."""
 
     @property
     def multilingual(self) -> bool:
@@ -62,13 +78,24 @@ class Progress:
     """Length of the recording in seconds, None until it is known."""
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The next piece of a text without times, never empty: joined, the pieces are the text of the Transcript exactly."""
+
+    text: str
+
+
+Item = Segment | Piece | Progress | Transcript
+"""What a transcription yields, the Transcript last. A model yields segments or pieces, never both."""
+
+
 class Transcriber(Protocol):
     """A loaded speech model. Its methods may be called from several threads at once."""
 
     facts: ModelFacts
 
-    def stream(self, audio: "Audio", options: Options) -> Iterator[Segment | Progress | Transcript]:
-        """Transcribe: segments as soon as each exists, progress between them, and the whole Transcript as the last item.
+    def stream(self, audio: "Audio", options: Options) -> Iterator[Item]:
+        """Transcribe: segments or pieces as soon as each exists, progress between them, the whole Transcript last.
 
         Closing the iterator stops the work. Raises AudioError for what cannot be decoded, BadRequest for what this
         model cannot do (language, translation).

@@ -100,18 +100,17 @@ class WhisperTranscriber:
         yield recording.transcript(samples / RATE)
 
     def _check(self, options: Options) -> None:
-        language = options.language
+        """Refuse what this model cannot do. It may be called by a path of this machine, which no reply shows."""
+        name, language = Path(self.facts.name).name, options.language
         if self.facts.multilingual:
             if language is not None and language not in self.facts.languages:
-                raise BadRequest(f"{self.facts.name} does not know {_named(language)}", param="language")
+                raise BadRequest(f"{name} does not know {_named(language)}", param="language")
             return
         advice = "use a multilingual model, such as base or small (-m base)"
         if options.translate:
-            raise BadRequest(f"{self.facts.name} knows only English and cannot translate; {advice}")
+            raise BadRequest(f"{name} knows only English and cannot translate; {advice}")
         if language not in (None, "en"):
-            raise BadRequest(
-                f"{self.facts.name} knows only English, not {_named(language)}; {advice}", param="language"
-            )
+            raise BadRequest(f"{name} knows only English, not {_named(language)}; {advice}", param="language")
 
 
 class _Recording:
