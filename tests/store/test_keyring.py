@@ -1,5 +1,7 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from openproxy.errors import BadRequest, SecretUnreadable, StoreUnusable
 from openproxy.store import Access, Cost, Store, key_file, tables
@@ -137,6 +139,8 @@ async def test_rotation_reseals_every_secret_under_a_new_key_file(access):
         session = await store.sessions.secret()
         before = (access.data_dir / "secret.key").read_bytes()
         assert await store.rotate() == 5
+        async with store._database.read() as connection:
+            assert (await connection.execute(select(tables.seal_keys.c.version))).scalars().all() == [2]
         assert (access.data_dir / "secret.key").read_bytes() != before
         snapshot = await store.snapshot()
         assert {record.split(".")[1] for one in snapshot.connections for record in one.sealed.values()} == {"2"}
@@ -238,3 +242,13 @@ async def test_another_process_is_told_when_the_passphrase_has_changed(access):
         assert peer.ask("secret", connection_id) == refusal
         assert peer.ask("add connection", "groq", "late", "gsk-late") == refusal
     peer.close()
+
+
+def test_everyone_who_makes_the_key_file_at_once_gets_the_same_key(tmp_path):
+    for number in range(20):
+        folder = tmp_path / str(number)
+        with ThreadPoolExecutor(8) as pool:
+            keys = {future.result() for future in [pool.submit(key_file.create, folder) for _ in range(8)]}
+        assert keys == {(folder / "secret.key").read_bytes()}
+        assert (folder / "secret.key").stat().st_mode & 0o777 == 0o600
+        assert [path.name for path in folder.iterdir()] == ["secret.key"]

@@ -94,6 +94,13 @@ async def test_a_database_out_of_reach_says_so_without_its_address(tmp_path):
     assert "127.0.0.1" not in caught.value.message
 
 
+async def test_what_the_database_server_answers_is_told_at_the_start(tmp_path, postgres_server):
+    url = postgres_server.empty_database().replace("/tests?", "/nowhere?")
+    with pytest.raises(StoreUnusable) as caught:
+        await Store.open(Access(tmp_path, url), cost=CHEAP)
+    assert caught.value.message == 'The database cannot be opened: database "nowhere" does not exist'
+
+
 async def test_a_url_without_a_driver_says_so(tmp_path):
     with pytest.raises(StoreUnusable, match="There is no driver for nosuch here"):
         await Store.open(Access(tmp_path, "nosuch://u@h/d"), cost=CHEAP)

@@ -1,5 +1,6 @@
 """Several processes on one database: what one writes the others see at their next request, and a kill loses nothing."""
 
+import asyncio
 import contextlib
 import sqlite3
 from datetime import UTC, datetime
@@ -56,6 +57,18 @@ async def test_failed_logins_are_counted_across_processes(access):
         assert [peer.ask("attempt", "203.0.113.7") for _ in range(2)] == [0, 0]
         assert 0 < await store.attempts.begin("203.0.113.7") <= 30
         assert 0 < peer.ask("attempt", "203.0.113.7") <= 30
+        peer.close()
+
+
+async def test_attempts_in_two_processes_at_once_do_not_outrun_the_limit(access):
+    async with await Store.open(access, cost=CHEAP) as store:
+        peer = Peer(access)
+        for number in range(3):
+            client = f"2001:db8::{number}"
+            theirs = asyncio.create_task(asyncio.to_thread(peer.ask, "attempts", client, 20))
+            mine = await asyncio.gather(*(store.attempts.begin(client) for _ in range(20)))
+            answers = [*mine, *await theirs]
+            assert (len(answers), answers.count(0)) == (40, 5)
         peer.close()
 
 

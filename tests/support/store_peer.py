@@ -78,6 +78,8 @@ async def _answer(store: Store, verb: str, arguments: list) -> object:
             return await store.sessions.secret()
         case "attempt":
             return await store.attempts.begin(arguments[0])
+        case "attempts":
+            return await asyncio.gather(*(store.attempts.begin(arguments[0]) for _ in range(arguments[1])))
         case "settings":
             return snapshot.settings.max_upload_bytes
         case "write":

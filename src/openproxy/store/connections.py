@@ -46,7 +46,7 @@ class StoredConnection:
     updated_at: datetime | None
     position: int = field(repr=False)
     """Place in the order of adding."""
-    sealed: Mapping[str, str] = field(repr=False, hash=False)
+    sealed: Mapping[str, str] = field(repr=False)
     """Records by column; has no entry for a secret that is absent or blank."""
 
     @property
@@ -60,7 +60,7 @@ class StoredConnection:
 
     def place(self, column: str) -> str:
         """What binds a sealed record to this row and field."""
-        return f"connections:{self.id}:{column}"
+        return _place(self.id, column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +172,14 @@ class Connections:
         SecretUnreadable where a secret to be kept cannot be opened.
         """
         row = _plain_changes(changes)
+        secrets: dict[str, Any] = {column: value for column, value in changes.items() if column in SECRETS}
         if not words.storable(connection_id):
             raise _unknown(connection_id)
         await self._keyring.prepare()
         async with self._database.write() as connection:
             before = await _one(connection, connection_id)
             key = await self._keyring.in_force(connection)
-            for column in SECRETS:
-                if column in changes:
-                    row[column] = _seal(key, before.id, column, changes[column])  # type: ignore[literal-required]
+            row |= {column: _seal(key, before.id, column, value) for column, value in secrets.items()}
             if "data" in changes:
                 kept: dict[secret_fields.Path, Any] = {}
                 if "sealed_data" in before.sealed:
@@ -286,10 +285,14 @@ def _plain_changes(changes: Changes) -> dict[str, Any]:
     return row
 
 
+def _place(connection_id: str, column: str) -> str:
+    return f"connections:{connection_id}:{column}"
+
+
 def _seal(key: SealKey, connection_id: str, column: str, value: str | None) -> str | None:
     if value is None or not value.strip():
         return None
-    return key.seal(value, f"connections:{connection_id}:{column}")
+    return key.seal(value, _place(connection_id, column))
 
 
 def _seal_data(

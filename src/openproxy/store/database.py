@@ -51,7 +51,7 @@ class Database:
                 database._watch = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         except (DBAPIError, OSError, PoolTimeout) as error:
             await database.close()
-            raise StoreUnusable(f"The database cannot be opened: {_reason(error)}") from error
+            raise StoreUnusable(f"The database cannot be opened: {_refusal(error) or _reason(error)}") from error
         except BaseException:
             await database.close()
             raise
@@ -192,6 +192,13 @@ def _translated() -> Iterator[None]:
         raise
     except (DBAPIError, OSError, PoolTimeout, sqlite3.Error) as error:
         raise Unavailable(f"The database cannot be used now: {_reason(error)}", code="database_unavailable") from error
+
+
+def _refusal(error: BaseException) -> str | None:
+    """The first line of what a PostgreSQL server answered (`database "x" does not exist`), which whoever starts may see."""
+    answer = getattr(error, "orig", None) or error
+    answer = answer.__cause__ or answer
+    return str(answer).splitlines()[0] if getattr(answer, "sqlstate", None) and str(answer) else None
 
 
 def _reason(error: BaseException) -> str:

@@ -1,4 +1,7 @@
-"""Usage: one row for each transcription, gathered in memory and written in batches beside the requests."""
+"""Usage: one row for each transcription, gathered in memory and written in batches beside the requests.
+
+A process that is killed loses the rows of its last second; one that is closed loses none.
+"""
 
 import asyncio
 import contextlib
