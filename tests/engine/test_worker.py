@@ -178,13 +178,16 @@ async def test_a_silent_process_is_not_ready(monkeypatch: pytest.MonkeyPatch) ->
 async def test_ready_under_full_load(long_clip: Path) -> None:
     async with started(parallel=2) as worker:
         tasks = [asyncio.create_task(items(worker, job(long_clip))) for _ in range(2)]
+        await until(lambda: worker.running == 2)
         seen = []
-        while not all(task.done() for task in tasks):
+        for _ in range(20):
             seen.append(worker.ready)
             await asyncio.sleep(0.1)
-        await asyncio.gather(*tasks)
-        assert len(seen) > 10
-        assert all(seen)
+        assert not any(task.done() for task in tasks)
+        assert seen == [True] * 20
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 async def test_draining_finishes_what_runs_and_refuses_the_rest() -> None:
