@@ -6,15 +6,13 @@ Sources: contracts/upstreams.md, D.1; contracts/engine.md, decision 10; case B14
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from openproxy.engine.models import Progress
+from openproxy.engine.models import Item, Piece, Progress
 from openproxy.formats import events
 from openproxy.transcript import Segment, Transcript
 from openproxy.web import sse
 
 
-async def frames(
-    first: Segment | Transcript, rest: AsyncIterator[Segment | Progress | Transcript], *, segments: bool
-) -> AsyncIterator[bytes]:
+async def frames(first: Item, rest: AsyncIterator[Item], *, segments: bool) -> AsyncIterator[bytes]:
     """The frames of a job whose first result has come. The deltas joined are the text of `done`.
 
     What `rest` raises passes through: the stream then ends with an error instead of `done` and `[DONE]`.
@@ -38,11 +36,13 @@ class _State:
         self._sent = ""
         self._count = 0
 
-    def of(self, result: Segment | Progress | Transcript) -> list[bytes]:
+    def of(self, result: Item) -> list[bytes]:
         """The frames for one more result."""
         match result:
             case Segment():
                 return [*self._delta(self._deltas.push(result.text)), *self._segment(result)]
+            case Piece(text):
+                return self._delta(text)
             case Transcript():
                 rest = result.text.removeprefix(self._sent) if result.text.startswith(self._sent) else ""
                 last = self._delta(rest)

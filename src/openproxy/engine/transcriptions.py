@@ -11,7 +11,7 @@ from openproxy.engine.exchange import Exchange
 from openproxy.engine.llama import events, form, replies
 from openproxy.engine.llama.replies import Reply
 from openproxy.engine.metrics import Metrics
-from openproxy.engine.models import ModelFacts, Options, Progress
+from openproxy.engine.models import Item, ModelFacts, Options, Piece, Progress
 from openproxy.engine.settings import EngineSettings
 from openproxy.engine.worker import Worker
 from openproxy.engine.worker_messages import Job
@@ -20,7 +20,7 @@ from openproxy.transcript import Segment, Transcript
 from openproxy.upload import Upload
 from openproxy.web import multipart_body
 
-Results = AsyncGenerator[Segment | Progress | Transcript]
+Results = AsyncGenerator[Item]
 
 _ONE_SAMPLE = 2 / 16_000
 """Seconds: what is shorter holds one sample, and no model may see it (contracts/engine.md, decision 6)."""
@@ -142,7 +142,7 @@ class Transcriptions:
                 yield result
 
 
-async def _first(results: Results) -> Segment | Transcript:
+async def _first(results: Results) -> Segment | Piece | Transcript:
     """The first thing that can be sent, so that an earlier error is answered with its own status."""
     async for result in results:
         if not isinstance(result, Progress):

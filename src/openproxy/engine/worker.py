@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from openproxy.engine import worker_messages as messages
-from openproxy.engine.models import ModelFacts, Progress
+from openproxy.engine.models import Item, ModelFacts, Progress
 from openproxy.errors import Busy, Loading, OpenProxyError, TimedOut, Unavailable, WorkerDied
-from openproxy.transcript import Segment, Transcript
+from openproxy.transcript import Transcript
 
 BEAT_SECONDS = 0.5
 """How often the worker is asked whether it is there, and time limits are looked at."""
@@ -56,7 +56,7 @@ class _Request:
 
     number: int
     job: messages.Job
-    inbox: asyncio.Queue[Segment | Progress | Transcript | OpenProxyError] = field(default_factory=asyncio.Queue)
+    inbox: asyncio.Queue[Item | OpenProxyError] = field(default_factory=asyncio.Queue)
     started: float = 0.0
     seconds: float = 0.0
     """Length of the recording, as far as it is known."""
@@ -119,7 +119,7 @@ class Worker:
             await self.stop()
             raise
 
-    async def submit(self, job: messages.Job) -> AsyncGenerator[Segment | Progress | Transcript]:
+    async def submit(self, job: messages.Job) -> AsyncGenerator[Item]:
         """Have a job done: segments and progress as they come, the Transcript last. Closing it ends the work.
 
         Raises, when first asked for an item: Loading, Busy, Unavailable while draining; then what the model or the
@@ -245,12 +245,12 @@ class Worker:
     def _receive(self, message: messages.FromWorker) -> None:
         self._answered = monotonic()
         match message:
-            case messages.Item(number, value):
+            case messages.Found(number, item):
                 request = self._running[number]
-                if isinstance(value, Progress):
-                    request.seconds = max(request.seconds, value.seconds, value.total or 0.0)
+                if isinstance(item, Progress):
+                    request.seconds = max(request.seconds, item.seconds, item.total or 0.0)
                 if request.cancelled is None:
-                    request.inbox.put_nowait(value)
+                    request.inbox.put_nowait(item)
             case messages.Ended(number, error):
                 self._ended(self._running.pop(number), error)
             case messages.Loaded(facts):

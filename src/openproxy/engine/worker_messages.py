@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from openproxy.audio.limits import Limits
-from openproxy.engine.models import ModelFacts, Options, Progress
+from openproxy.engine.models import Item, ModelFacts, Options
 from openproxy.errors import OpenProxyError
-from openproxy.transcript import Segment, Transcript
 
 _LENGTH = struct.Struct("!Q")
 _LARGE = 256 * 1024
@@ -101,11 +100,11 @@ class LoadFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """From the worker: the next piece of a job's answer."""
+class Found:
+    """From the worker: the next item of a job's answer."""
 
     number: int
-    value: Segment | Progress | Transcript
+    item: Item
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ class Ended:
 
 
 ToWorker = ModelSettings | Run | Cancel | Ping
-FromWorker = Loaded | LoadFailed | Item | Ended | Pong
+FromWorker = Loaded | LoadFailed | Found | Ended | Pong
 
 
 def frame(message: ToWorker | FromWorker) -> bytes:

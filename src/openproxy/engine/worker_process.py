@@ -125,13 +125,13 @@ class _Process:
         if cancelled.is_set():
             raise _Cancelled
         with open_audio(job.source, job.limits, strict_containers=job.strict_containers) as audio:
-            self._send(messages.Item(number, Progress(0.0, audio.duration)))
+            self._send(messages.Found(number, Progress(0.0, audio.duration)))
             watched: Any = _WatchedAudio(audio, job, cancelled)
             with closing(model.stream(watched, job.options)) as items:  # type: ignore[type-var]
                 for item in items:
                     if cancelled.is_set():
                         raise _Cancelled
-                    self._send(messages.Item(number, item))
+                    self._send(messages.Found(number, item))
 
     def _send(self, message: messages.FromWorker) -> None:
         data = messages.frame(message)

@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
 from openproxy.engine.llama.replies import done_object, error_object
-from openproxy.engine.models import Progress
+from openproxy.engine.models import Item, Piece, Progress
 from openproxy.errors import OpenProxyError
 from openproxy.transcript import Segment, Transcript
 from openproxy.web import sse
 
-Result = Segment | Progress | Transcript
+Result = Item
 """What a transcription yields, the Transcript last."""
 
 
@@ -63,6 +63,9 @@ async def frames(results: AsyncIterator[Result]) -> AsyncGenerator[bytes, None]:
                 case Segment():
                     if text := deltas.next(result.text):
                         yield delta(text)
+                case Piece(text):
+                    deltas.sent += text
+                    yield delta(text)
                 case Transcript():
                     if text := deltas.rest(result.text):
                         deltas.sent += text
