@@ -67,8 +67,7 @@ async def test_silence_is_done_alone() -> None:
 
 async def test_a_failure_passes_through_without_done() -> None:
     results = yielding(Segment(" One", 0.0, 1.0), WorkerDied("gone"))
-    sent = []
+    sent = frames(await anext(results), results, segments=False)
+    assert await anext(sent) == b'data: {"type":"transcript.text.delta","delta":"One"}\n\n'
     with pytest.raises(WorkerDied):
-        async for frame in frames(await anext(results), results, segments=False):
-            sent.append(frame)  # noqa: PERF401
-    assert sent == [b'data: {"type":"transcript.text.delta","delta":"One"}\n\n']
+        await anext(sent)
