@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from openproxy.cli.program import COMMANDS
+
 HEAVY = [
     "aiohttp",
     "av",
@@ -48,7 +50,8 @@ def test_help_is_light(arguments: list[str]) -> None:
 
 def test_help_does_not_load_the_commands() -> None:
     _, ours = modules_after("from openproxy.cli import main; main()", "--help")
-    assert ours == ["openproxy", "openproxy.cli", "openproxy.cli.lazy", "openproxy.cli.program", "openproxy.version"]
+    assert "openproxy.cli.program" in ours
+    assert {entry.module for entry in COMMANDS} & set(ours) == set()
 
 
 def test_the_package_is_light() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from openproxy import languages
-from openproxy.engine.models import Options, Progress, Transcriber
+from openproxy.engine.models import Options, Piece, Progress, Transcriber
 from openproxy.transcript import Segment, Transcript
 from openproxy.upload import Upload
 
@@ -74,9 +74,10 @@ def transcribe_stream(
     vad: bool = True,
     max_seconds: float | None = 4 * 3600.0,
     threads: int = 1,
-) -> Generator[Segment | Transcript, None, None]:
+) -> Generator[Segment | Piece | Transcript, None, None]:
     """As `transcribe`, but yield each Segment as soon as it exists, and the whole Transcript as the last item.
 
+    A model that gives no times (an audio chat model) yields Piece of text in place of segments.
     Closing the iterator stops the work. Errors come from the first step of the iteration on.
     """
     spoken = languages.normalise(language)

@@ -13,7 +13,7 @@ def test_version() -> None:
 def test_help_lists_the_commands_with_an_example(flag: str) -> None:
     done = run(flag)
     assert done.returncode == 0
-    assert b"\n  transcribe  Transcribe recordings on this machine.\n" in done.stdout
+    assert b"\n  transcribe  Transcribe recordings on this machine" in done.stdout
     assert b"\n    openproxy transcribe talk.mp3\n" in done.stdout
 
 

@@ -177,7 +177,7 @@ def test_wrong_usage(arguments: list[str], message: bytes) -> None:
         (["-m", "no-such-size"], b"error: there is no model 'no-such-size'"),
         (["-f", "diarized_json"], b"error: diarized_json needs to know who speaks"),
         (["--max-seconds", "1"], b"seconds long, maximum is 1 seconds\n"),
-        (["--language", "de"], b"tiny.en knows only English, not german"),
+        (["--language", "de"], b"tiny.en knows only English, not German"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(arguments: list[str], message: bytes) -> None:

@@ -17,7 +17,7 @@ from openproxy.cli.outputs import Output
 from openproxy.cli.report import Report, clock, speed
 from openproxy.cli.showing import Document, Live, Sections, Showing
 from openproxy.cli.standard_output import StandardOutput
-from openproxy.engine.models import ModelFacts, Options, Progress, Transcriber
+from openproxy.engine.models import Item, ModelFacts, Options, Piece, Progress, Transcriber
 from openproxy.errors import OpenProxyError
 from openproxy.transcript import Segment, Transcript, Word, from_segments
 
@@ -126,7 +126,7 @@ class Run:
         limits = Limits(max_seconds=self._job.max_seconds)
         options = self._options(transcriber.facts)
 
-        def stream(work: _Work) -> Generator[Segment | Progress | Transcript, None, None]:
+        def stream(work: _Work) -> Generator[Item, None, None]:
             yield Progress(0.0, None)
             with open_audio(work.source, limits) as audio:
                 yield from transcriber.stream(audio, options)
@@ -135,7 +135,7 @@ class Run:
             for index, event in events:
                 self._hear(index, works[index], event)
 
-    def _hear(self, index: int, work: _Work, event: Segment | Progress | Transcript | Exception | None) -> None:
+    def _hear(self, index: int, work: _Work, event: Item | Exception | None) -> None:
         """What happened to one recording; None is its good end."""
         # The first event of every work only says that it has begun.
         if work.begun is None:
@@ -145,7 +145,7 @@ class Run:
         match event:
             case Progress():
                 self._report.advanced(index, event)
-            case Segment():
+            case Segment() | Piece():
                 with self._report.writing():
                     self._showing.piece(event.text)
             case Transcript():
