@@ -95,6 +95,23 @@ class Gateway:
     def settings(self, **changes: object) -> None:
         self.run(lambda store: store.settings.update(**changes))
 
+    def reset(self) -> None:
+        """Take everything out of the store but the first key, as if the gateway had just been made."""
+
+        async def work(store: Store) -> None:
+            snapshot = await store.snapshot()
+            for connection in snapshot.connections:
+                await store.connections.delete(connection.id)
+            for combo in snapshot.combos.values():
+                await store.combos.delete(combo.id)
+            for alias in snapshot.aliases:
+                await store.aliases.delete(alias)
+            for key in snapshot.keys[1:]:
+                await store.keys.delete(key.id)
+            await store.settings.update(require_login=None, max_upload_bytes=None, formats=None)
+
+        self.run(work)
+
     def tasks(self) -> list[str]:
         """The tasks that run on the gateway's loop."""
 
@@ -105,8 +122,11 @@ class Gateway:
         return self.run(work)
 
     def kept(self) -> list[Path]:
-        """The uploads that lie on disk."""
-        return sorted(self.spool.iterdir())
+        """The uploads that lie on disk, given a second to go away."""
+        end = time.monotonic() + 1
+        while (files := sorted(self.spool.iterdir())) and time.monotonic() < end:
+            time.sleep(0.01)
+        return files
 
     def post(
         self,
@@ -131,7 +151,8 @@ class Gateway:
         return httpx.post(self.url + path, files=parts, headers={**BEARER, **(headers or {})}, timeout=60)
 
     def post_json(self, document: object, *, path: str = ROUTE, headers: Mapping[str, str] | None = None):
-        return httpx.post(self.url + path, json=document, headers={**BEARER, **(headers or {})}, timeout=60)
+        sent = {**BEARER, "Content-Type": "application/json", **(headers or {})}
+        return httpx.post(self.url + path, content=json.dumps(document), headers=sent, timeout=60)
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
         return httpx.get(self.url + path, headers=BEARER if headers is None else headers, timeout=30)

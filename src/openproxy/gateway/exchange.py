@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,8 +17,6 @@ from openproxy.web.responses import CORS, REQUEST_ID, envelope, header_value, ne
 
 CLIENT_GONE = 499
 """The status that is counted where nobody waited for the answer."""
-
-_LOOPBACK = ("127.", "::1", "::ffff:127.")
 
 
 class Exchange:
@@ -62,7 +61,7 @@ class Exchange:
     def from_here(self) -> bool:
         """Whether the request comes from this machine, and not through a proxy on it."""
         client = self._scope.get("client")
-        return client is not None and client[0].startswith(_LOOPBACK) and not self._scope.get(PROXIED)
+        return client is not None and _is_loopback(client[0]) and not self._scope.get(PROXIED)
 
     def limit(self, max_bytes: int) -> None:
         """Bytes that the body may have. Raises UploadTooLarge at once where Content-Length promises more."""
@@ -161,3 +160,11 @@ class Exchange:
         self.gone = True
         if self._main is not None:
             self._main.cancel()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback

@@ -56,7 +56,7 @@ class MultipartIntake:
         return Asked(
             self._model,
             DEFAULT_NAME if name is None else name,
-            self._file.content_type,
+            self._file.declared,
             form_fields.effective(self._fields[: self._early]),
         )
 

@@ -56,6 +56,8 @@ class PartBegin:
     """Declared media type in lower case, without parameters."""
     charset: str | None
     """Declared charset."""
+    declared: str | None = field(default=None, compare=False)
+    """The Content-Type as it was written, with the parameters that `content_type` leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +251,7 @@ def _parser(boundary: str, limits: Limits) -> _Parser:
 def _begin(segment: MultipartSegment) -> PartBegin:
     disposition = segment.header("Content-Disposition")
     if disposition is None or media_type(disposition).lower() != "form-data":
-        return PartBegin(None, None, segment.content_type, segment.charset)
+        return PartBegin(None, None, segment.content_type, segment.charset, segment.header("Content-Type"))
     parameters = _parameters(disposition)
     if "name" not in parameters:
         raise BadRequest("a part has no name", code="invalid_multipart")
@@ -263,6 +265,7 @@ def _begin(segment: MultipartSegment) -> PartBegin:
         else _utf8(filename),
         segment.content_type,
         segment.charset,
+        segment.header("Content-Type"),
     )
 
 

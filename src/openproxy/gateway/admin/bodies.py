@@ -1,0 +1,108 @@
+"""A request's body as JSON: read under a limit, and refused where it cannot be stored or shown again."""
+
+import json
+from typing import Any, NoReturn
+
+from starlette.requests import Request
+
+from openproxy.errors import BadRequest, UnsupportedEncoding, UploadTooLarge
+from openproxy.web import body
+
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 64
+"""Objects and lists within one another."""
+_MOST_DISCARDED = 16 * 1024 * 1024
+
+
+class JsonRequest(Request):
+    """A request whose body has been read and parsed."""
+
+    def __init__(self, request: Request, content: bytes, parsed: Any):
+        super().__init__(request.scope, request.receive)
+        self._content = content
+        self._parsed = parsed
+
+    async def body(self) -> bytes:
+        """All of it."""
+        return self._content
+
+    async def json(self) -> Any:
+        """What it says."""
+        return self._parsed
+
+
+async def read(request: Request) -> JsonRequest:
+    """The request with its body. Raises UnsupportedEncoding, UploadTooLarge, BadRequest."""
+    declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if declared != "application/json" and not (declared.startswith("application/") and declared.endswith("+json")):
+        raise UnsupportedEncoding("Content-Type must be application/json", code="unsupported_content_type")
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise UnsupportedEncoding(f"Content-Encoding {encoding[:40]} is not read here")
+    length = body.declared_length(request.headers.get("content-length"))
+    pieces: list[bytes] = []
+    try:
+        async for piece in body.limited(request.stream(), MAX_BYTES, declared=length):
+            pieces.append(piece)  # noqa: PERF401 - an asynchronous comprehension would lose the request at an error
+    except UploadTooLarge:
+        await body.discard(request.stream(), max_bytes=_MOST_DISCARDED)
+        raise
+    content = b"".join(pieces)
+    return JsonRequest(request, content, parsed(content) if content else None)
+
+
+def parsed(content: bytes) -> Any:
+    """What JSON in UTF-8 says. Raises BadRequest `Invalid JSON: <what is wrong>`."""
+    try:
+        value = json.loads(content.decode("utf-8-sig"), parse_constant=_refused, parse_float=_finite)
+    except UnicodeDecodeError:
+        raise BadRequest("Invalid JSON: the body is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise BadRequest(f"Invalid JSON: {error}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        # Python reads whole numbers of up to 4300 digits
+        raise BadRequest("Invalid JSON: a number is too long") from error
+    _inspect(value)
+    return value
+
+
+def _inspect(value: Any) -> None:
+    """Raise BadRequest for what is nested too deeply, and for text that is no text."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        if not level:
+            return
+        below: list[Any] = []
+        for one in level:
+            if isinstance(one, str):
+                _inspect_text(one)
+            elif isinstance(one, dict):
+                for name in one:
+                    _inspect_text(name)
+                below.extend(one.values())
+            elif isinstance(one, list):
+                below.extend(one)
+        level = below
+    raise _too_deep()
+
+
+def _inspect_text(text: str) -> None:
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise BadRequest("Invalid JSON: a text holds half of a surrogate pair")
+
+
+def _too_deep() -> BadRequest:
+    return BadRequest(f"Invalid JSON: more than {MAX_DEPTH} objects and lists within one another")
+
+
+def _refused(name: str) -> NoReturn:
+    raise BadRequest(f"Invalid JSON: {name} is not a number of JSON")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise BadRequest("Invalid JSON: a number is too large")
+    return value
