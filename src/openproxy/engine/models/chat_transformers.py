@@ -1,0 +1,242 @@
+"""Hugging Face folders through transformers: AutoProcessor and AutoModelForMultimodalLM, or a tokenizer and a model of text."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import transformers
+from transformers import StoppingCriteria, StoppingCriteriaList
+
+from openproxy.audio import RATE
+from openproxy.engine.models import chat_wire
+from openproxy.engine.models.chat import Ask, ChatSettings, Clip, Delta, Finish, Message, Step
+from openproxy.engine.models.chat_channel import Channel, threaded
+from openproxy.engine.models.chat_text import StopAt
+from openproxy.engine.models.chat_tokens import Detokenizer
+from openproxy.errors import ContextExceeded, ModelUnusable, NotSupported
+from openproxy.transcript import Usage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+HOTTEST = 1e4
+"""Beyond this temperature every token is as likely as any other; keeps infinity out of the arithmetic."""
+SHORTEST_SECONDS = 0.1
+"""Shorter clips are lengthened with silence: some encoders make nothing of less."""
+_THINK = "<think>"
+_TAIL = 12
+"""Tokens at the end of a prompt among which a template opens the thinking."""
+
+
+class TransformersChat:
+    """An AudioChat over a Hugging Face folder.
+
+    Raises ModelUnusable for a folder that does not load, has no chat template, or does not hear 16 kHz.
+    """
+
+    grammar = False
+    samplers = False
+
+    def __init__(self, folder: Path, settings: ChatSettings, *, name: str, threads: int = 1, seed: int | None = None):
+        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        torch.set_num_threads(threads)
+        if seed is not None:
+            torch.manual_seed(seed)
+        self.name = name
+        try:
+            self._processor, self._model = _load(folder)
+        except (ValueError, KeyError, OSError, ImportError, RuntimeError, TypeError, AttributeError) as error:
+            raise ModelUnusable(f"{name} does not load: {str(error).replace(str(folder), name)}") from error
+        self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
+        extractor = getattr(self._processor, "feature_extractor", None)
+        self.takes_audio: bool | None = extractor is not None
+        if extractor is not None and extractor.sampling_rate != RATE:
+            raise ModelUnusable(f"{name} hears {extractor.sampling_rate} Hz; what is known here is {RATE} Hz")
+        self.template = settings.template or _template(self._processor) or _template(self._tokenizer)
+        if self.template is None:
+            raise ModelUnusable(f"{name} has no chat template; --chat-template-file gives it one")
+        own = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
+        limits = [limit for limit in (own, settings.context) if isinstance(limit, int) and limit > 0]
+        self.context: int | None = min(limits, default=None)
+        self.control_tokens = _control_tokens(self._processor, self._tokenizer)
+        self._audio_token = getattr(self._processor, "audio_token_id", None) or self._tokenizer.convert_tokens_to_ids(
+            getattr(self._processor, "audio_token", None) or ""
+        )
+        ends = self._model.generation_config.eos_token_id
+        self._ends = frozenset(ends if isinstance(ends, list) else [ends])
+        self._preparing = threading.Lock()
+        self._seeding = threading.Lock()
+
+    def stream(self, messages: Sequence[Message], ask: Ask) -> Iterator[Step]:
+        """See AudioChat.stream: one Delta for each token that completes a text."""
+        kwargs = dict(ask.more)
+        templating = kwargs.pop("chat_template_kwargs", {})
+        chat_wire.refuse(
+            Ask(grammar=ask.grammar, samplers=ask.samplers, more=kwargs),
+            "a model in Hugging Face form",
+            grammar=False,
+            samplers=False,
+            more=False,
+        )
+        if not self.takes_audio and any(isinstance(part, Clip) for message in messages for part in message.content):
+            raise NotSupported("The current model does not support audio input.")
+        yield from threaded(lambda channel: self._answer(messages, ask, templating, channel))
+
+    def close(self) -> None:
+        """Give back the memory of the model."""
+        del self._model
+
+    def _answer(self, messages: Sequence[Message], ask: Ask, templating: Mapping[str, Any], channel: Channel) -> None:
+        inputs = self._inputs(messages, ask, templating)
+        prompt: list[int] = inputs["input_ids"][0].tolist()
+        room = self._room(len(prompt))
+        if room is not None and room < 1:
+            raise ContextExceeded(
+                f"request ({len(prompt)} tokens) exceeds the available context size ({self.context} tokens), "
+                "try increasing it",
+                prompt_tokens=len(prompt),
+                context_tokens=self.context or 0,
+            )
+        opened = self._tokenizer.decode(prompt[-_TAIL:]).rstrip().endswith(_THINK)
+        if opened:
+            channel.put(Delta(_THINK))
+        writer = _Writer(Detokenizer(self._tokenizer), StopAt(ask.stop), self._ends, channel)
+        limits = [limit for limit in (ask.limit, room) if limit is not None]
+        with torch.inference_mode(), self._sampled_with(ask.seed):
+            self._model.generate(
+                **inputs,
+                **_sampling(ask),
+                **({"max_new_tokens": min(limits)} if limits else {}),
+                num_beams=1,
+                stopping_criteria=StoppingCriteriaList([writer]),
+            )
+        channel.put(writer.finish(self._usage(prompt, writer.count), limit=min(limits, default=None)))
+
+    def _inputs(self, messages: Sequence[Message], ask: Ask, templating: Mapping[str, Any]) -> Any:
+        """What the model is given: tensors by name."""
+        effort = {} if ask.reasoning_effort is None else {"reasoning_effort": ask.reasoning_effort}
+        with self._preparing:
+            inputs = self._processor.apply_chat_template(
+                [self._message(message) for message in messages],
+                chat_template=self.template,
+                add_generation_prompt=True,
+                tokenize=True,
+                return_dict=True,
+                return_tensors="pt",
+                **effort,
+                **templating,
+            )
+        return inputs.to(self._model.device, dtype=self._model.dtype) if self.takes_audio else inputs
+
+    def _message(self, message: Message) -> dict[str, Any]:
+        """A message as templates expect it: parts in a model that hears, plain text else."""
+        if not self.takes_audio:
+            content: Any = "\n".join(part for part in message.content if isinstance(part, str))
+        else:
+            content = [
+                {"type": "text", "text": part}
+                if isinstance(part, str)
+                else {"type": "audio", "audio": _lengthened(part.samples)}
+                for part in message.content
+            ]
+        return {"role": message.role, "content": content, **message.more}
+
+    def _room(self, prompt: int) -> int | None:
+        return None if self.context is None else self.context - prompt
+
+    def _usage(self, prompt: list[int], written: int) -> Usage:
+        audio = prompt.count(self._audio_token) if self.takes_audio else 0
+        return Usage(
+            input_tokens=len(prompt), output_tokens=written, text_tokens=len(prompt) - audio, audio_tokens=audio
+        )
+
+    def _sampled_with(self, seed: int | None) -> AbstractContextManager[Any]:
+        """A random state of its own for one answer; torch has one for the whole process, so only one answer at a time."""
+        if seed is None:
+            return nullcontext()
+        stack = ExitStack()
+        stack.enter_context(self._seeding)
+        stack.enter_context(torch.random.fork_rng(devices=[]))
+        torch.manual_seed(seed)
+        return stack
+
+
+class _Writer(StoppingCriteria):
+    """Puts every token that is made into the channel as text, and stops at a stop string or when nobody reads."""
+
+    def __init__(self, detokenizer: Detokenizer, stop: StopAt, ends: frozenset[int], channel: Channel):
+        self.count = 0
+        """Tokens so far, the one that ends the answer included."""
+        self._detokenizer = detokenizer
+        self._stop = stop
+        self._ends = ends
+        self._ended = False
+        self._channel = channel
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:  # noqa: ARG002
+        self.count += 1
+        token = int(input_ids[0, -1])
+        self._ended = token in self._ends
+        text = self._stop.feed(self._detokenizer.feed(token))
+        if text:
+            self._channel.put(Delta(text))
+        ended = self._channel.left or self._stop.found is not None
+        return torch.full((input_ids.shape[0],), ended, dtype=torch.bool, device=input_ids.device)
+
+    def finish(self, usage: Usage, *, limit: int | None) -> Finish:
+        """How it ended, after what was still held."""
+        found = self._stop.found
+        if found is None and (rest := self._stop.end()):
+            self._channel.put(Delta(rest))
+        full = found is None and self.count == limit and not self._ended
+        return Finish("length" if full else "stop", usage, found)
+
+
+def _load(folder: Path) -> tuple[Any, Any]:
+    """Processor and model of a folder; code that lies in it is not run."""
+    own: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    processor: Any = transformers.AutoProcessor.from_pretrained(folder, **own)  # type: ignore[no-untyped-call]
+    if getattr(processor, "feature_extractor", None) is not None:
+        return processor, transformers.AutoModelForMultimodalLM.from_pretrained(folder, **own).eval()
+    return processor, transformers.AutoModelForCausalLM.from_pretrained(folder, **own).eval()
+
+
+def _template(owner: Any) -> str | None:
+    template = getattr(owner, "chat_template", None)
+    if isinstance(template, dict):
+        template = template.get("default")
+    return template if isinstance(template, str) else None
+
+
+def _control_tokens(processor: Any, tokenizer: Any) -> frozenset[str]:
+    """Special tokens of the vocabulary, those in angle brackets that its maker added, and the processor's own."""
+    added = {
+        token.content
+        for token in tokenizer.added_tokens_decoder.values()
+        if token.special or (token.content.startswith("<") and token.content.endswith(">"))
+    }
+    own = {value for name, value in vars(processor).items() if name.endswith("_token") and isinstance(value, str)}
+    return frozenset({*added, *own, *tokenizer.all_special_tokens})
+
+
+def _sampling(ask: Ask) -> dict[str, Any]:
+    """The settings under the names of `generate`; None leaves the model's own."""
+    if ask.temperature is None:
+        return {}
+    if ask.temperature <= 0:
+        return {"do_sample": False, "temperature": None, "top_k": None, "top_p": None, "min_p": None}
+    given = {"top_k": ask.top_k, "top_p": ask.top_p, "min_p": ask.min_p}
+    return {
+        "do_sample": True,
+        "temperature": min(ask.temperature, HOTTEST),
+        **{name: value for name, value in given.items() if value is not None},
+    }
+
+
+def _lengthened(samples: "NDArray[np.float32]") -> "NDArray[np.float32]":
+    missing = round(SHORTEST_SECONDS * RATE) - len(samples)
+    return np.pad(samples, (0, missing)) if missing > 0 else samples
