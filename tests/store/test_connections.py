@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import update
 
 from openproxy.errors import BadRequest, Conflict, NotFound, SecretUnreadable
-from openproxy.store import tables
+from openproxy.store import Store, tables
+from support.store_peer import CHEAP
 
 
 async def alter(store, connection_id, **values):
@@ -232,11 +233,25 @@ async def test_plain_text_in_the_place_of_a_record_is_never_sent(store):
         await store.connections.open(await store.connections.get("main"))
 
 
-async def test_a_write_that_is_cancelled_leaves_the_store_working(store):
-    for delay in (0.0, 0.0005, 0.001, 0.002, 0.004) * 4:
-        task = asyncio.create_task(store.connections.add("openai", f"cancelled after {delay}", api_key="1"))
+async def test_calls_that_are_cancelled_leave_the_store_working(store):
+    for number, delay in enumerate((0.0, 0.0002, 0.0005, 0.001, 0.002, 0.004) * 8):
+        calls = (store.connections.add("openai", f"number {number}", api_key="1"), store.snapshot(), store.keys.list())
+        tasks = [asyncio.create_task(call) for call in calls]
         await asyncio.sleep(delay)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
     added = await store.connections.add("openai", "last", api_key="2")
     assert added in (await store.snapshot()).connections
+
+
+async def test_a_write_that_has_begun_is_finished_though_its_client_goes_away(access):
+    async with await Store.open(access, cost=CHEAP) as store:
+        task = asyncio.create_task(store.connections.add("openai", "main", api_key="1"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    async with await Store.open(access, cost=CHEAP) as store:
+        assert [one.name for one in await store.connections.list()] == ["main"]

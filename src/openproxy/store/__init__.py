@@ -17,6 +17,7 @@ from openproxy.store.sealing import Cost
 from openproxy.store.sessions import Sessions
 from openproxy.store.settings import SettingsStore
 from openproxy.store.snapshot import Snapshot, Snapshots
+from openproxy.store.unbroken import unbroken
 from openproxy.store.usage import UsageLog
 
 __all__ = ["Access", "Cost", "Store"]
@@ -63,6 +64,7 @@ class Store:
         """Settings, keys, connections, combos and aliases as every process has committed them by now."""
         return await self._snapshots.current()
 
+    @unbroken
     async def rotate(self, passphrase: str | None = None) -> int:
         """Seal every secret under a new key, see `rotation.rotate`; gives how many secrets there were."""
         return await rotation.rotate(self._database, self._keyring, passphrase)

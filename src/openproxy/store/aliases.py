@@ -9,11 +9,13 @@ from openproxy.errors import BadRequest, NotFound
 from openproxy.store import words
 from openproxy.store.database import Database
 from openproxy.store.tables import aliases
+from openproxy.store.unbroken import repository
 
 Target = str | Mapping[str, Any]
 """`provider/model`, or an object with `provider` and `model`."""
 
 
+@repository
 class Aliases:
     """The repository of model aliases."""
 

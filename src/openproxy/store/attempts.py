@@ -7,6 +7,7 @@ from sqlalchemy import delete, insert, select, update
 
 from openproxy.store.database import Database
 from openproxy.store.tables import NAME_LENGTH, login_attempts
+from openproxy.store.unbroken import repository
 
 FREE_FAILURES = 5
 """So many failures lock."""
@@ -16,6 +17,7 @@ MEMORY_SECONDS = 3600.0
 """After so long without a failure (and without a lock) all is forgotten."""
 
 
+@repository
 class Attempts:
     """The repository of failed logins by client, such as its address."""
 

@@ -15,6 +15,7 @@ from openproxy.errors import BadRequest, NotFound
 from openproxy.store import moments, words
 from openproxy.store.database import Database
 from openproxy.store.tables import combos
+from openproxy.store.unbroken import repository
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -42,6 +43,7 @@ class Changes(TypedDict, total=False):
     disabled_models: Sequence[str]
 
 
+@repository
 class Combos:
     """The repository of combos. A reference is an id or a name."""
 

@@ -16,6 +16,7 @@ from openproxy.store.database import Database
 from openproxy.store.keyring import Keyring
 from openproxy.store.sealing import SealKey, Unopenable
 from openproxy.store.tables import connections
+from openproxy.store.unbroken import repository
 
 SECRETS = {"api_key": "apiKey", "access_token": "accessToken", "refresh_token": "refreshToken"}
 """Column of a secret -> its name on the wire."""
@@ -93,6 +94,7 @@ class Changes(TypedDict, total=False):
     rate_limited_until: datetime | str | None
 
 
+@repository
 class Connections:
     """The repository of connections."""
 

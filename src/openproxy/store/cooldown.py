@@ -10,6 +10,7 @@ from openproxy.store import moments, words
 from openproxy.store.connections import StoredConnection
 from openproxy.store.database import Database
 from openproxy.store.tables import connections
+from openproxy.store.unbroken import repository
 
 FIRST_SECONDS = 30.0
 LONGEST_SECONDS = 300.0
@@ -54,6 +55,7 @@ def is_cooling(stored: StoredConnection, now: datetime) -> bool:
     return stored.rate_limited_until is not None and stored.rate_limited_until > now
 
 
+@repository
 class Cooldowns:
     """The repository of cool-downs: every process that shares the database sees them on its next request."""
 

@@ -25,7 +25,10 @@ BUSY_SECONDS = 15.0
 
 
 class Database:
-    """An open database at the current schema. Made by `connect`, used within one event loop, ended by `close`."""
+    """An open database at the current schema. Made by `connect`, used within one event loop, ended by `close`.
+
+    Transactions must not be cancelled half-way: what uses them is `unbroken`.
+    """
 
     def __init__(self, engine: AsyncEngine, path: Path | None):
         self.path = path
@@ -34,6 +37,8 @@ class Database:
         self._plain = engine.execution_options(isolation_level="AUTOCOMMIT") if path is None else engine
         self._writing = asyncio.Lock()
         self._watch: sqlite3.Connection | None = None
+        self.running: set[asyncio.Task[Any]] = set()
+        """Calls under way, see `unbroken`."""
 
     @classmethod
     async def connect(cls, access: Access) -> "Database":
@@ -58,7 +63,9 @@ class Database:
         return database
 
     async def close(self) -> None:
-        """Give every connection back. May be called more than once."""
+        """Wait for the calls under way, then give every connection back. May be called more than once."""
+        while self.running:
+            await asyncio.wait(self.running)
         if self._watch is not None:
             self._watch.close()
             self._watch = None

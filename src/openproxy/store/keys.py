@@ -15,6 +15,7 @@ from openproxy.errors import BadRequest, Conflict, NotFound
 from openproxy.store import moments, words
 from openproxy.store.database import Database
 from openproxy.store.tables import api_keys
+from openproxy.store.unbroken import repository
 
 PREFIX = "op-"
 SHORTEST = 8
@@ -59,6 +60,7 @@ def mask(secret: str) -> str:
     return f"{secret[:4]}…{secret[-4:]}" if len(secret) >= _MASKED_FROM else "•" * len(secret)
 
 
+@repository
 class Keys:
     """The repository of API keys. A reference is an id, else a name, of which the first is taken."""
 

@@ -12,6 +12,7 @@ from openproxy.errors import BadRequest
 from openproxy.store.database import Database
 from openproxy.store.sealing import Cost
 from openproxy.store.tables import login
+from openproxy.store.unbroken import repository
 
 _ALPHABET = string.ascii_letters + string.digits
 _INITIAL_LENGTH = 20
@@ -19,6 +20,7 @@ LONGEST = 1024
 """Characters that a password may have."""
 
 
+@repository
 class Password:
     """The repository of the one password. Every change ends all sessions."""
 

@@ -9,10 +9,12 @@ from openproxy.store.database import Database
 from openproxy.store.keyring import Keyring
 from openproxy.store.sealing import Unopenable
 from openproxy.store.tables import login
+from openproxy.store.unbroken import repository
 
 PLACE = "login:session_secret"
 
 
+@repository
 class Sessions:
     """The repository of the session secret."""
 

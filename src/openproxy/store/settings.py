@@ -9,6 +9,7 @@ from sqlalchemy import Row, delete, insert, select
 from openproxy.errors import BadRequest
 from openproxy.store.database import Database
 from openproxy.store.tables import settings
+from openproxy.store.unbroken import repository
 
 Formats = Literal["verbatim", "rendered"]
 
@@ -37,6 +38,7 @@ WIRE_NAMES = {"require_login": "requireLogin", "max_upload_bytes": "maxUploadByt
 """Field -> its name in JSON."""
 
 
+@repository
 class SettingsStore:
     """The repository of settings."""
 

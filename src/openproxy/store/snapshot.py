@@ -13,6 +13,7 @@ from openproxy.store import combos, connections, cooldown, settings, tables
 from openproxy.store import keys as key_rows
 from openproxy.store.aliases import Target
 from openproxy.store.database import Database
+from openproxy.store.unbroken import unbroken
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,10 @@ class Snapshots:
             snapshot = self._snapshot
             if await self._database.revision() == snapshot.revision:
                 return snapshot
+        return await self._renew()
+
+    @unbroken
+    async def _renew(self) -> Snapshot:
         async with self._reading:
             # The version is asked for before the tables are read: a write in between is found at the next call.
             seen = self._database.data_version()

@@ -15,6 +15,7 @@ from sqlalchemy import case, delete, func, insert, select
 from openproxy.errors import OpenProxyError
 from openproxy.store.database import Database
 from openproxy.store.tables import NAME_LENGTH, usage
+from openproxy.store.unbroken import repository
 
 FLUSH_SECONDS = 1.0
 """The longest that a row waits in memory."""
@@ -67,6 +68,7 @@ class Summary:
     """Seconds."""
 
 
+@repository
 class UsageLog:
     """The repository of usage."""
 
