@@ -32,10 +32,6 @@ ROUTE = "/v1/audio/transcriptions"
 AUDIO = b"RIFF\x00--\r\n" + bytes(range(256)) * 8
 """Bytes that look like the parts of a form to a careless reader."""
 
-SCHEMES = {"openai": "bearer", "groq": "bearer", "deepgram": "token", "assemblyai": "bare", "huggingface": "bearer"}
-"""How each vendor wants its credential, for connections to a vendor's fake."""
-VENDOR_SCHEMES = SCHEMES | {"gemini": "x-goog-api-key", "selfhosted-stt": "bearer"}
-
 
 @dataclass
 class Gateway:

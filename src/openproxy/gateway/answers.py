@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openproxy import formats
 from openproxy.gateway.call import IGNORED, Call
@@ -51,7 +51,10 @@ async def send(exchange: Exchange, reply: Reply, wanted: Wanted | None, call: Ca
     call.audio_seconds = _seconds(transcript)
     if wanted is None:
         await exchange.json({"text": transcript.text}, headers=headers)
-    elif wanted.stream:
+        return
+    # some vendors begin a text with white space, which only the specification's own answer passes on
+    transcript = replace(transcript, text=transcript.text.strip())
+    if wanted.stream:
         if wanted.response_format == "diarized_json":
             # a transcript without speakers is refused while a status can still be sent
             await _rendered(transcript, wanted)

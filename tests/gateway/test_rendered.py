@@ -1,0 +1,164 @@
+"""Formats that the gateway makes itself (contracts/gateway.md, decision 14), for all seven providers."""
+
+import json
+
+import pytest
+import srt
+import webvtt
+
+from fakes import speech
+from openproxy.providers import assemblyai
+from support.gateway_server import error
+from support.vendors import MODELS, vendor
+
+RENDERED = {"x-openproxy-formats": "rendered"}
+TIMED = ("openai", "groq", "deepgram", "assemblyai", "huggingface", "selfhosted-stt")
+SPEAKERS = ("deepgram", "assemblyai")
+
+
+@pytest.fixture(autouse=True)
+def quick_polls(monkeypatch):
+    monkeypatch.setattr(assemblyai, "POLL_SECONDS", 0.02)
+
+
+def made(gateway, provider, **fields):
+    with vendor(gateway, provider):
+        return gateway.post(MODELS[provider], headers=RENDERED, **fields)
+
+
+def events(body: bytes) -> list[dict]:
+    """The events of a stream, whose end mark is checked."""
+    frames = body.split(b"\n\n")
+    assert frames[-2:] == [b"data: [DONE]", b""]
+    return [json.loads(frame.removeprefix(b"data: ")) for frame in frames[:-2]]
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_json(gateway, provider):
+    answer = made(gateway, provider)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    assert answer.json()["text"] == speech.TEXT
+    assert "x-openproxy-ignored" not in answer.headers
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_text(gateway, provider):
+    answer = made(gateway, provider, response_format="text")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.content == speech.TEXT.encode() + b"\n"
+
+
+@pytest.mark.parametrize("provider", TIMED)
+def test_b13_subtitles(gateway, provider):
+    answer = made(gateway, provider, response_format="srt")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert [cue.content for cue in srt.parse(answer.text)] == ["Hello there.", "How are you?"]
+    answer = made(gateway, provider, response_format="vtt")
+    assert answer.headers["content-type"] == "text/vtt; charset=utf-8"
+    assert [cue.text for cue in webvtt.from_string(answer.text)] == ["Hello there.", "How are you?"]
+
+
+@pytest.mark.parametrize("provider", [name for name in TIMED if name != "huggingface"])
+@pytest.mark.parametrize("brackets", ["", "[]"])
+def test_b12_words_and_segments(gateway, provider, brackets):
+    asked = {f"timestamp_granularities{brackets}": ["word", "segment"]}
+    document = made(gateway, provider, response_format="verbose_json", **asked).json()
+    assert [word["word"].strip(".?") for word in document["words"]] == ["Hello", "there", "How", "are", "you"]
+    assert [segment["text"].strip() for segment in document["segments"]] == ["Hello there.", "How are you?"]
+    assert (document["language"], document["duration"]) == ("english", speech.DURATION)
+
+
+@pytest.mark.parametrize("provider", TIMED)
+def test_b12_segments_by_default(gateway, provider):
+    document = made(gateway, provider, response_format="verbose_json").json()
+    assert "words" not in document
+    assert [segment["start"] for segment in document["segments"]] == [0.1, 2.0]
+
+
+@pytest.mark.parametrize("provider", SPEAKERS)
+def test_speakers(gateway, provider):
+    document = made(gateway, provider, response_format="diarized_json").json()
+    assert [(one["speaker"], one["text"]) for one in document["segments"]] == [
+        ("A", "Hello there."),
+        ("B", "How are you?"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("provider", "fields", "missing"),
+    [
+        ("huggingface", {"response_format": "diarized_json"}, "speak"),
+        ("openai", {"response_format": "diarized_json"}, "speak"),
+        ("gemini", {"response_format": "srt"}, "times"),
+        ("gemini", {"response_format": "verbose_json"}, "times of segments"),
+        ("huggingface", {"response_format": "verbose_json", "timestamp_granularities[]": "word"}, "times of words"),
+    ],
+)
+def test_what_the_vendor_did_not_send_is_named(gateway, provider, fields, missing):
+    answer = made(gateway, provider, **fields)
+    status, message = error(answer)
+    assert status == 400
+    assert missing in message
+    assert answer.headers["x-openproxy-attempts"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("fields", "allowed"),
+    [
+        ({"response_format": "xml"}, "json, text, srt, verbose_json, vtt, diarized_json"),
+        ({"response_format": "verbose_json", "timestamp_granularities[]": "line"}, "word, segment"),
+    ],
+)
+def test_b13_an_unknown_value_costs_no_call(gateway, upstream, fields, allowed):
+    recorder = upstream()
+    gateway.connect("deepgram", recorder.url)
+    status, message = error(gateway.post("dg/nova-3", headers=RENDERED, **fields))
+    assert status == 400
+    assert allowed in message
+    assert recorder.seen == []
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_b14_a_stream(gateway, provider):
+    answer = made(gateway, provider, stream="true")
+    assert answer.headers["content-type"] == "text/event-stream"
+    told = events(answer.content)
+    assert {event["type"] for event in told[:-1]} == {"transcript.text.delta"}
+    assert told[-1]["type"] == "transcript.text.done"
+    assert "".join(event["delta"] for event in told[:-1]) == told[-1]["text"] == speech.TEXT
+
+
+def test_a_stream_with_speakers(gateway):
+    told = events(made(gateway, "deepgram", stream="true", response_format="diarized_json").content)
+    segments = [event for event in told if event["type"] == "transcript.text.segment"]
+    assert [segment["speaker"] for segment in segments] == ["A", "B"]
+    answer = made(gateway, "gemini", stream="true", response_format="diarized_json")
+    assert error(answer)[0] == 400
+
+
+def test_silence_in_every_format(gateway, upstream):
+    gateway.connect("deepgram", upstream({"results": {"channels": [{"alternatives": [{"transcript": ""}]}]}}).url)
+    bodies = {
+        name: gateway.post("dg/nova-3", headers=RENDERED, response_format=name).content
+        for name in ("json", "text", "srt", "vtt")
+    }
+    assert bodies == {"json": b'{"text":""}', "text": b"", "srt": b"", "vtt": b"WEBVTT\n\n"}
+
+
+class TestSwitch:
+    def test_off_by_default(self, gateway, upstream):
+        gateway.connect("deepgram", upstream({"results": {}}).url)
+        answer = gateway.post("dg/nova-3", response_format="vtt", stream="true")
+        assert answer.content == b'{"text":""}'
+        assert answer.headers["x-openproxy-ignored"] == "response_format,stream"
+
+    def test_the_setting(self, gateway):
+        gateway.settings(formats="rendered")
+        with vendor(gateway, "deepgram"):
+            assert gateway.post("dg/nova-3", response_format="text").text == f"{speech.TEXT}\n"
+
+    def test_the_header_against_the_setting(self, gateway, upstream):
+        gateway.settings(formats="rendered")
+        gateway.connect("openai", upstream(b"as it is", content_type="text/x").url)
+        answer = gateway.post("openai/whisper-1", headers={"x-openproxy-formats": "verbatim"})
+        assert (answer.content, answer.headers["content-type"]) == (b"as it is", "text/x")
