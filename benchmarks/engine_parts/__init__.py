@@ -1,0 +1,1 @@
+"""What engine.py measures: one module for each part of the results."""
