@@ -105,9 +105,10 @@ def test_what_a_model_cannot_do_is_said_without_its_path(weights: Path) -> None:
 
 def test_what_a_file_is_instead_is_said(tmp_path: Path) -> None:
     path = tmp_path / "whisper.bin"
-    path.write_bytes(b"GGUF\x03\0\0\0")
+    path.write_bytes(b"GGML\x03\0\0\0")
     assert _reason(str(path)) == (
-        f"{path} is a GGUF model; what runs here is a Whisper model in CTranslate2 or Hugging Face form"
+        f"{path} is a file of another kind (it begins with 47 47 4d 4c 03 00 00 00); what runs here is a Whisper model "
+        "in CTranslate2 or Hugging Face form, or a chat model in GGUF or Hugging Face form"
     )
 
 
@@ -128,19 +129,19 @@ def test_a_repository_is_downloaded_once(weights: Path, hub: Hub) -> None:
     assert len(hub.requests) == asked
 
 
-def test_a_repository_without_a_whisper_model(hub: Hub) -> None:
+def test_a_repository_without_a_model_that_runs_here(hub: Hub) -> None:
     hub.repos = {"a/b": {"README.md": b"", "model.Q4.gguf": b"GGUF"}, "a/c": {}}
     assert _reason("a/b") == (
-        "a/b holds no Whisper model in CTranslate2 or Hugging Face form; it holds README.md, model.Q4.gguf"
+        "a/b holds no model in CTranslate2 or Hugging Face form; it holds README.md, model.Q4.gguf"
     )
-    assert _reason("a/c") == "a/c holds no Whisper model in CTranslate2 or Hugging Face form; it holds nothing"
+    assert _reason("a/c") == "a/c holds no model in CTranslate2 or Hugging Face form; it holds nothing"
 
 
 def test_a_repository_of_another_kind_is_told_by_its_files(hub: Hub) -> None:
-    hub.repos = {"a/b": {"config.json": b'{"model_type": "qwen2_audio"}', "model.safetensors": b"x"}}
+    hub.repos = {"a/b": {"config.json": b"{}", "model.bin": b"\6\0\0\0\x10\0TransformerSpec\0"}}
     assert _reason("a/b") == (
-        "a/b is a Hugging Face model of type qwen2_audio; what runs here is a Whisper model in CTranslate2 or Hugging "
-        "Face form"
+        "a/b is a CTranslate2 model, but not a Whisper (TransformerSpec); what runs here is a Whisper model in "
+        "CTranslate2 or Hugging Face form, or a chat model in GGUF or Hugging Face form"
     )
 
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import numpy as np
-
 from openproxy.errors import AudioUnreadable
 from openproxy.transcript import Usage
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -25,7 +24,7 @@ class Clip:
     def __post_init__(self) -> None:
         if len(self.samples) < 2:
             raise AudioUnreadable("the audio holds no more than one sample", param="file", code="no_samples")
-        if not np.isfinite(self.samples).all():
+        if not (abs(self.samples) < float("inf")).all():
             raise AudioUnreadable(
                 "the audio holds samples that are not finite numbers (NaN or infinity)",
                 param="file",

@@ -200,9 +200,10 @@ def _load(folder: Path) -> tuple[Any, Any]:
     """Processor and model of a folder; code that lies in it is not run."""
     own: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     processor: Any = transformers.AutoProcessor.from_pretrained(folder, **own)  # type: ignore[no-untyped-call]
-    if getattr(processor, "feature_extractor", None) is not None:
-        return processor, transformers.AutoModelForMultimodalLM.from_pretrained(folder, **own).eval()
-    return processor, transformers.AutoModelForCausalLM.from_pretrained(folder, **own).eval()
+    hears = getattr(processor, "feature_extractor", None) is not None
+    kind = transformers.AutoModelForMultimodalLM if hears else transformers.AutoModelForCausalLM
+    model: Any = kind.from_pretrained(folder, **own)
+    return processor, model.eval()
 
 
 def _template(owner: Any) -> str | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from openproxy.engine.models import Transcriber, catalog
+from openproxy.engine.models.chat import ChatSettings
 from openproxy.engine.models.inspection import WEIGHTS, Kind, inspect
 from openproxy.errors import ModelUnusable
 
@@ -16,19 +17,23 @@ ENGINE_COMMAND = "pip install 'openproxy-stt[engine]'"
 _BUNDLES_COMMAND = "pip install 'openproxy-stt[engine,base]'"
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _PREFIX = "hf:"
+_URLS = ("http://", "https://")
 _FILES = (
     "*config.json",
     "added_tokens.json",
+    "chat_template*",
     "merges.txt",
     "normalizer.json",
     "special_tokens_map.json",
-    "tokenizer.json",
+    "tokenizer*",
     "vocab*",
 )
 _CTRANSLATE2 = (*_FILES, "model.bin")
 _SAFETENSORS = (*_FILES, "model.safetensors*", "model-0*.safetensors")
 _PYTORCH = (*_FILES, "pytorch_model.bin*", "pytorch_model-0*.bin")
 """What of a repository is fetched, by the form that the model is in."""
+_RUNNABLE: tuple[Kind, ...] = ("ctranslate2-whisper", "transformers-whisper", "transformers")
+"""What a repository of the hub may hold."""
 _SHOWN = 6
 
 
@@ -38,7 +43,7 @@ class Found:
 
     what: str
     """In words, to follow "X is"."""
-    source: Literal["package", "folder", "hub"]
+    source: Literal["package", "folder", "hub", "url"]
     """Where it comes from."""
     kind: Kind | None = None
     """What its files hold; None where they are not on this machine yet, or hold no model."""
@@ -49,9 +54,11 @@ class Found:
 def identify(reference: str) -> Found:
     """Say what a reference stands for, by the files where they are here. Loads nothing, asks nobody.
 
-    A path that exists is that path; then come size names; `owner/repo` and `hf:owner/repo` name a repository.
-    Raises ModelUnusable for a reference that is none of these.
+    A URL is a chat server. A path that exists is that path; then come size names; `owner/repo` and `hf:owner/repo`
+    name a repository. Raises ModelUnusable for a reference that is none of these.
     """
+    if reference.lower().startswith(_URLS):
+        return Found("a chat server", "url")
     path = Path(reference).expanduser()
     explicit = reference.startswith(_PREFIX)
     if reference and not explicit and path.exists() and not (reference in catalog.ENTRIES and not inspect(path).kind):
@@ -80,18 +87,27 @@ def load(
     device: str = "cpu",
     seed: int = 0,
     progress: "Report | None" = None,
+    chat: ChatSettings | None = None,
 ) -> Transcriber:
     """Load what `reference` stands for, downloading or converting it first where needed.
 
     `parallel` recordings can be transcribed at once, with `threads` threads each. `progress` is told of a download in
-    bytes, in place of a bar on the terminal. Raises ModelUnusable: what was found instead, or what to install.
+    bytes, in place of a bar on the terminal. `chat` is for chat models alone. Raises ModelUnusable: what was found
+    instead, or what to install.
     """
+    found = identify(reference)
+    chat = chat or ChatSettings()
+    if found.source == "url" or found.kind in ("gguf", "transformers"):
+        return _chat_model(reference, found.kind, chat, threads=threads, parallel=parallel, seed=seed)
     try:
         from openproxy.engine.models.whisper import WhisperTranscriber
     except ImportError as error:
         raise ModelUnusable(f"the local engine is not installed ({error.name} is missing): {ENGINE_COMMAND}") from error
+    folder = _folder(reference, found, progress)
+    if inspect(folder).kind == "transformers":
+        return _chat_model(reference, "transformers", chat, threads=threads, parallel=parallel, seed=seed, path=folder)
     return WhisperTranscriber(
-        _whisper_folder(reference, progress),
+        _runnable(folder, reference),
         name=reference,
         threads=threads,
         parallel=parallel,
@@ -101,14 +117,35 @@ def load(
     )
 
 
-def _whisper_folder(reference: str, progress: "Report | None") -> Path:
-    """The CTranslate2 folder of a reference."""
-    found = identify(reference)
+def _chat_model(
+    reference: str,
+    kind: Kind | None,
+    settings: ChatSettings,
+    *,
+    threads: int,
+    parallel: int,
+    seed: int,
+    path: Path | None = None,
+) -> Transcriber:
+    """A chat model at a URL, where `kind` is None, else from the files at `path`, or where the reference points."""
+    from openproxy.engine.models import chat_load
+
+    if kind is None:
+        return chat_load.from_url(reference, settings)
+    name = reference if path is not None else Path(reference).name
+    path = path or Path(reference).expanduser()
+    if kind == "gguf":
+        return chat_load.from_gguf(path, settings, name=name, threads=threads, parallel=parallel, seed=seed)
+    return chat_load.from_folder(path, settings, name=name, threads=threads, seed=seed)
+
+
+def _folder(reference: str, found: Found, progress: "Report | None") -> Path:
+    """The folder of a reference, fetched where needed."""
     if found.source == "package" and (folder := catalog.installed(reference)):
         return folder
     if found.repo is not None:
-        return _runnable(_from_hub(found.repo, reference, progress), reference)
-    return _runnable(Path(reference).expanduser(), reference)
+        return _from_hub(found.repo, reference, progress)
+    return Path(reference).expanduser()
 
 
 def _runnable(folder: Path, reference: str) -> Path:
@@ -120,7 +157,8 @@ def _runnable(folder: Path, reference: str) -> Path:
 
         return converted(folder, reference)
     raise ModelUnusable(
-        f"{reference} is {finding.what}; what runs here is a Whisper model in CTranslate2 or Hugging Face form"
+        f"{reference} is {finding.what}; what runs here is a Whisper model in CTranslate2 or Hugging Face form, or a "
+        "chat model in GGUF or Hugging Face form"
     )
 
 
@@ -130,7 +168,7 @@ def _from_hub(repo: str, reference: str, progress: "Report | None") -> Path:
 
     for patterns in (_CTRANSLATE2, _SAFETENSORS, _PYTORCH):
         folder = download.cached(repo, patterns)
-        if folder is not None and inspect(folder).kind in ("ctranslate2-whisper", "transformers-whisper"):
+        if folder is not None and inspect(folder).kind in _RUNNABLE:
             return folder
     try:
         return download.fetch(repo, _wanted(download.names(repo), reference), report=progress)
@@ -149,7 +187,7 @@ def _wanted(names: list[str], reference: str) -> tuple[str, ...]:
         return _SAFETENSORS if "safetensors" in weights[0] else _PYTORCH
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     raise ModelUnusable(
-        f"{reference} holds no Whisper model in CTranslate2 or Hugging Face form; it holds "
+        f"{reference} holds no model in CTranslate2 or Hugging Face form; it holds "
         f"{', '.join(names[:_SHOWN]) or 'nothing'}{more}"
     )
 
