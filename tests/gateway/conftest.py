@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fakes.recorder import Recorder, recorder
+from openproxy.providers import assemblyai
 from support import background, gateway_server
 
 
@@ -28,6 +29,12 @@ def new_gateway(tmp_path) -> Iterator[gateway_server.Gateway]:
     """One that has not been used before."""
     with gateway_server.running(tmp_path / "data") as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def quick_polls(monkeypatch) -> None:
+    """AssemblyAI's jobs are asked after without the two seconds of real life."""
+    monkeypatch.setattr(assemblyai, "POLL_SECONDS", 0.02)
 
 
 @pytest.fixture

@@ -9,18 +9,12 @@ import pytest
 
 from fakes import speech
 from fakes.raw import answering, raw, reset
-from openproxy.providers import assemblyai
 from support import background
 from support.gateway_server import AUDIO, error
 from support.vendors import MODELS, SECRET, recordings, vendor
 
 DATA = Path(__file__).parents[1] / "data"
 INSTRUCTION = "Generate a transcript of the speech. Return only the transcribed text, no commentary."
-
-
-@pytest.fixture(autouse=True)
-def quick_polls(monkeypatch):
-    monkeypatch.setattr(assemblyai, "POLL_SECONDS", 0.02)
 
 
 class TestVendors:

@@ -7,18 +7,12 @@ import srt
 import webvtt
 
 from fakes import speech
-from openproxy.providers import assemblyai
 from support.gateway_server import error
 from support.vendors import MODELS, vendor
 
 RENDERED = {"x-openproxy-formats": "rendered"}
 TIMED = ("openai", "groq", "deepgram", "assemblyai", "huggingface", "selfhosted-stt")
 SPEAKERS = ("deepgram", "assemblyai")
-
-
-@pytest.fixture(autouse=True)
-def quick_polls(monkeypatch):
-    monkeypatch.setattr(assemblyai, "POLL_SECONDS", 0.02)
 
 
 def made(gateway, provider, **fields):
