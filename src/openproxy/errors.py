@@ -10,6 +10,7 @@
     |       `-- AudioTooLong           beyond a limit: seconds, samples, rate, channels
     |-- Unauthorized 401
     |   `-- SecretUnreadable           a stored secret that cannot be decrypted; names the connection
+    |-- Forbidden 403                  the caller is known, or needs not be, but may not do this in this way
     |-- NotFound 404
     |-- Conflict 409                   there is one already
     |-- UploadTooLarge 413
@@ -125,6 +126,14 @@ class SecretUnreadable(Unauthorized):
     """A stored secret that cannot be decrypted: it is never sent and never cleared."""
 
     default_code = "credential_unreadable"
+
+
+class Forbidden(OpenProxyError):
+    """The request may not be made in this way, whoever makes it."""
+
+    status = 403
+    type = "authentication_error"
+    default_code = "forbidden"
 
 
 class NotFound(OpenProxyError):
