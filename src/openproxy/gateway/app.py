@@ -158,8 +158,9 @@ class App:
         await _protected(services, exchange, snapshot, caller, method, path)
 
     def _admin_for(self, path: str) -> ASGIApp | None:
-        """The place of the admin side: everything below /api but the probe, which is open."""
-        return self._admin if path.startswith("/api/") and path not in _OPEN else None
+        """The place of the admin side: its document, and everything below /api but the probe, which is open."""
+        here = path == "/openapi.json" or (path.startswith("/api/") and path not in _OPEN)
+        return self._admin if here else None
 
 
 async def _protected(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import uvicorn
 
+from openproxy.gateway.admin.mounting import mounted
 from openproxy.gateway.app import App, Mounted
 from openproxy.gateway.services import Settings
 from openproxy.store import Access
@@ -26,7 +27,7 @@ def settings_from_environment(data_dir: Path, environ: Mapping[str, str] = os.en
     return Settings(Access.from_environment(data_dir, environ), trust_proxy=trust)
 
 
-def config(settings: Settings, host: str = HOST, port: int = PORT, *, admin: Mounted | None = None) -> uvicorn.Config:
+def config(settings: Settings, host: str = HOST, port: int = PORT, *, admin: Mounted | None = mounted) -> uvicorn.Config:
     """How uvicorn serves the gateway; `admin` makes the application below /api."""
     return uvicorn.Config(
         App(settings, admin),
@@ -51,7 +52,7 @@ def serve(
     port: int = PORT,
     *,
     listener: socket.socket | None = None,
-    admin: Mounted | None = None,
+    admin: Mounted | None = mounted,
 ) -> bool:
     """Serve until SIGINT or SIGTERM, on `listener` where one is given; returns whether the gateway had started."""
     server = uvicorn.Server(config(settings, host, port, admin=admin))

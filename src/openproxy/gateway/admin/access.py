@@ -9,7 +9,6 @@ which a page of another site may not send with a cookie, and the cookie is `Same
 from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends
 from fastapi.routing import APIRoute
@@ -51,12 +50,14 @@ def router(tier: Tier, tag: str) -> APIRouter:
     if tier is not Tier.PUBLIC:
         model = KeyProblem if tier is Tier.KEY else KeyProblem | Problem
         responses |= {401: {"description": "No API key and no session, or a wrong one.", "model": model}}
+    if tier is Tier.ADMIN:
+        responses |= documented(403)
 
     class Guarded(APIRoute):
         """Lets the request in, then reads its body, then does what a route does."""
 
         def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any):
-            security = {"security": [{scheme: []} for scheme in tier.value]}
+            security: dict[str, list[dict[str, list[str]]]] = {"security": [{scheme: []} for scheme in tier.value]}
             super().__init__(path, endpoint, **{**settings, "openapi_extra": security})
 
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -122,5 +123,5 @@ def _same_site(request: Request) -> None:
     if request.method in _SAFE or origin is None:
         return
     own = request.headers.get("x-forwarded-host") or request.headers.get("host", "")
-    if urlsplit(origin).netloc.lower() != own.strip().lower():
+    if origin.partition("://")[2].lower() != own.strip().lower():
         raise Forbidden("A page of another site cannot do this without an API key")

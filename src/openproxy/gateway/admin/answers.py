@@ -1,14 +1,14 @@
 """Errors as /api answers them, and how its OpenAPI document describes them.
 
-A failure of an API key is the envelope of `/v1`; every other error is `{"error": "<message>"}`, which below
-/api/providers begins with `"success": false` (contracts/gateway.md, sections 1.1 and 1.5, decision 1).
+A failure of an API key is the envelope of `/v1`; every other error is `{"error": "<message>"}`. What the routes below
+/api/providers themselves refuse begins with `"success": false` (contracts/gateway.md, sections 1.1 and 1.5, decision 1).
 """
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,6 +18,7 @@ from openproxy.web.responses import envelope
 from openproxy.web.sse import compact
 
 _WITH_SUCCESS = "/api/providers"
+_REFUSED = (400, 404, 409)
 
 
 class Problem(BaseModel):
@@ -73,14 +74,13 @@ def json_answer(data: dict[str, Any], status: int, headers: dict[str, str] | Non
 
 def problem(request: Request, message: str, status: int, headers: dict[str, str] | None = None) -> Response:
     """An error of /api."""
-    path: str = request.scope["path"]
-    named = {"success": False} if path == _WITH_SUCCESS or path.startswith(f"{_WITH_SUCCESS}/") else {}
+    here = f"{request.scope['path']}/".startswith(f"{_WITH_SUCCESS}/")
+    named = {"success": False} if here and status in _REFUSED else {}
     return json_answer({**named, "error": message}, status, headers)
 
 
-async def on_error(request: Request, error: Exception) -> Response:
+async def on_error(request: Request, error: OpenProxyError) -> Response:
     """The answer for an error of this project."""
-    assert isinstance(error, OpenProxyError)
     if isinstance(error, SecretUnreadable):
         # about what is stored, not about who asks
         return problem(request, error.message, 409)
@@ -90,21 +90,21 @@ async def on_error(request: Request, error: Exception) -> Response:
     return problem(request, error.message, error.status, retry)
 
 
-async def on_invalid(request: Request, error: Exception) -> Response:
+async def on_invalid(request: Request, error: RequestValidationError) -> Response:
     """The answer for a body or a parameter that its model refuses."""
-    assert isinstance(error, RequestValidationError)
     return problem(request, sentence(error.errors()), 400)
 
 
-async def on_http(request: Request, error: Exception) -> Response:
-    """The answer where there is no such route or method."""
-    assert isinstance(error, HTTPException)
-    if error.status_code == 404:
-        return problem(request, f"There is no route {request.method} {request.url.path}", 404)
-    if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "")
-        return problem(request, f"Method {request.method} is not allowed here; use {allowed}", 405, {"allow": allowed})
-    return problem(request, str(error.detail), error.status_code, dict(error.headers or {}))
+def no_route(request: Request) -> Response:
+    """The answer where there is no such path."""
+    return json_answer({"error": f"There is no route {request.method} {request.url.path}"}, 404)
+
+
+def no_method(request: Request, allowed: Iterable[str]) -> Response:
+    """The answer where the path is there for other methods."""
+    methods = ", ".join(sorted(allowed))
+    message = f"Method {request.method} is not allowed here; use {methods}"
+    return json_answer({"error": message}, 405, {"allow": methods})
 
 
 async def on_fault(request: Request, _error: Exception) -> Response:

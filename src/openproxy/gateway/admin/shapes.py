@@ -4,9 +4,9 @@ The same constraints check a request and stand in the OpenAPI document.
 """
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt
 from pydantic.alias_generators import to_camel
 
 from openproxy.store import moments
@@ -48,8 +48,19 @@ Secret = Annotated[
 ]
 """Printable ASCII, so that it can stand in a header; white space around it is dropped."""
 
+
+def _whole(value: Any) -> Any:
+    """JSON has one kind of number: 1.0 is a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(_whole)
+"""For a StrictInt, after its bounds."""
+
 Priority = Annotated[
-    StrictInt, Field(ge=-(2**31), lt=2**31, description="The lowest is tried first; null counts as 999.", examples=[1])
+    StrictInt,
+    Field(ge=-(2**31), lt=2**31, description="The lowest is tried first; null counts as 999.", examples=[1]),
+    WHOLE,
 ]
 Active = Annotated[StrictBool, Field(description="Whether it is used.")]
 

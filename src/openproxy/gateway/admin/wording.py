@@ -31,7 +31,7 @@ def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
     if error["type"] == "missing" or (isinstance(value, str) and not value.strip()):
         return f"{_LABELS.get(name, name)} is required"
     if error["type"] == "extra_forbidden":
-        return f"There is no {name} here"
+        return f"There is no field {name} here"
     if error["type"] == "string_pattern_mismatch":
         return f"{_LABELS.get(name, name)} holds characters that it cannot have"
     # pydantic's words begin with a noun for the value: `Input should be a valid boolean`
