@@ -27,7 +27,9 @@ def settings_from_environment(data_dir: Path, environ: Mapping[str, str] = os.en
     return Settings(Access.from_environment(data_dir, environ), trust_proxy=trust)
 
 
-def config(settings: Settings, host: str = HOST, port: int = PORT, *, admin: Mounted | None = mounted) -> uvicorn.Config:
+def config(
+    settings: Settings, host: str = HOST, port: int = PORT, *, admin: Mounted | None = mounted
+) -> uvicorn.Config:
     """How uvicorn serves the gateway; `admin` makes the application below /api."""
     return uvicorn.Config(
         App(settings, admin),
