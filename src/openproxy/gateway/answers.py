@@ -48,7 +48,7 @@ async def send(exchange: Exchange, reply: Reply, wanted: Wanted | None, call: Ca
         await _send_verbatim(exchange, reply.answer, headers, call)
         return
     transcript = reply.answer
-    call.audio_seconds = _seconds(transcript)
+    call.audio_seconds = seconds(transcript)
     if wanted is None:
         await exchange.json({"text": transcript.text}, headers=headers)
         return
@@ -101,7 +101,8 @@ def _deltas(transcript: Transcript) -> Iterator[str]:
     return iter(deltas)
 
 
-def _seconds(transcript: Transcript) -> float | None:
+def seconds(transcript: Transcript) -> float | None:
+    """The length of the recording, where its source tells it."""
     if transcript.duration is not None:
         return transcript.duration
     return None if transcript.usage is None else transcript.usage.seconds

@@ -15,6 +15,7 @@ from openproxy.gateway.call import Call
 from openproxy.gateway.services import Services
 from openproxy.providers.catalog import Entry
 from openproxy.providers.replies import Reply
+from openproxy.store import Store
 from openproxy.store.connections import StoredConnection
 from openproxy.store.cooldown import Candidates
 from openproxy.upload import Connection, TranscriptionRequest
@@ -85,7 +86,7 @@ async def _attempt(
     begun = time.monotonic()
     status = 499
     try:
-        connection = await _opened(services, stored)
+        connection = await opened(services.store, stored)
         provider = providers.get(entry.id)
         if provider is None:
             raise BadRequest(f"Provider '{entry.id}' does not support STT", param="model")
@@ -118,9 +119,9 @@ async def _attempt(
         )
 
 
-async def _opened(services: Services, stored: StoredConnection) -> Connection:
-    """The account with its secret. Raises SecretUnreadable, or 401 where what was decrypted is blank."""
-    secrets = await services.store.connections.open(stored)
+async def opened(store: Store, stored: StoredConnection) -> Connection:
+    """The account with its secret, as a provider takes it. Raises SecretUnreadable, or 401 where what was decrypted is blank."""
+    secrets = await store.connections.open(stored)
     if not secrets.credential:
         raise UpstreamError(401, f"No credentials for STT provider: {stored.provider}")
     base_url, scheme = secrets.data.get("baseUrl"), secrets.data.get("authScheme")

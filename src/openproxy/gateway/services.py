@@ -7,9 +7,11 @@ from pathlib import Path
 
 from openproxy.gateway import cli_token
 from openproxy.gateway.auth import Guard
+from openproxy.gateway.call import Call
 from openproxy.gateway.metrics import Metrics
 from openproxy.providers.http import Client, Limits
 from openproxy.store import Access, Store
+from openproxy.store.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,26 @@ class Services:
     client: Client
     guard: Guard
     metrics: Metrics
+
+    def note(self, call: Call, status: int, seconds: float) -> None:
+        """Count a transcription that has ended, and write its row where a provider was called."""
+        self.metrics.answered(call, status, seconds)
+        if call.attempts == 0:
+            return
+        self.store.usage.record(
+            Usage(
+                request_id=call.request_id,
+                provider=call.provider,
+                model=call.model,
+                status=status,
+                attempts=call.attempts,
+                bytes=call.audio_bytes,
+                latency=seconds,
+                audio_seconds=call.audio_seconds,
+                connection_id=call.connection_id,
+                key_id=call.caller.key_id,
+            )
+        )
 
 
 @asynccontextmanager

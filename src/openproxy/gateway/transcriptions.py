@@ -3,22 +3,20 @@
 import time
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from openproxy.errors import OpenProxyError
-from openproxy.gateway import answers, fallback, routing
+from openproxy.gateway import answers, fallback
 from openproxy.gateway.answers import Wanted
 from openproxy.gateway.asked import Intake
 from openproxy.gateway.auth import Caller
 from openproxy.gateway.call import Call
 from openproxy.gateway.exchange import CLIENT_GONE, Exchange
 from openproxy.gateway.intake import open_intake
-from openproxy.gateway.routing import Route
+from openproxy.gateway.planning import plan
 from openproxy.gateway.services import Services
 from openproxy.providers.catalog import Entry
 from openproxy.store.settings import Settings
 from openproxy.store.snapshot import Snapshot
-from openproxy.store.usage import Usage
 from openproxy.transcript import Task
 from openproxy.upload import Recording, TranscriptionRequest
 
@@ -47,7 +45,7 @@ async def _answer(services: Services, exchange: Exchange, snapshot: Snapshot, ca
     except OpenProxyError as error:
         await exchange.fail(error, call.headers())
     finally:
-        _note(services, call, exchange.status or CLIENT_GONE, time.monotonic() - exchange.begun)
+        services.note(call, exchange.status or CLIENT_GONE, time.monotonic() - exchange.begun)
 
 
 async def _transcribe(
@@ -55,15 +53,10 @@ async def _transcribe(
 ) -> None:
     await body.begin()
     asked = body.asked()
-    route = routing.resolve(asked.model, snapshot.combos, snapshot.aliases)
-    entry = routing.transcriber(route, task)
-    model = route.model if isinstance(route, Route) else ""
-    call.provider, call.model = entry.id, model
-    now = datetime.now(UTC)
-    accounts = fallback.ready(snapshot.candidates(entry.id, now), entry.id, now)
+    planned = plan(snapshot, asked.model, task, call)
     request = TranscriptionRequest(
-        model=model,
-        audio=await _first(body, entry, several=len(accounts) > 1),
+        model=planned.model,
+        audio=await _first(body, planned.entry, several=len(planned.accounts) > 1),
         filename=asked.filename,
         content_type=asked.content_type,
         fields=asked.fields,
@@ -71,7 +64,7 @@ async def _transcribe(
         rendered=_is_rendered(exchange, snapshot.settings),
     )
     wanted = Wanted.of(request) if request.rendered else None
-    reply = await fallback.walk(services, entry, accounts, _Source(body, request), call)
+    reply = await fallback.walk(services, planned.entry, planned.accounts, _Source(body, request), call)
     await answers.send(exchange, reply, wanted, call)
 
 
@@ -109,24 +102,3 @@ class _Source:
 
 def _is_rendered(exchange: Exchange, settings: Settings) -> bool:
     return (exchange.header(FORMATS) or settings.formats).strip().lower() == "rendered"
-
-
-def _note(services: Services, call: Call, status: int, seconds: float) -> None:
-    """Count the request, and write its row where a provider was called."""
-    services.metrics.answered(call, status, seconds)
-    if call.attempts == 0:
-        return
-    services.store.usage.record(
-        Usage(
-            request_id=call.request_id,
-            provider=call.provider,
-            model=call.model,
-            status=status,
-            attempts=call.attempts,
-            bytes=call.audio_bytes,
-            latency=seconds,
-            audio_seconds=call.audio_seconds,
-            connection_id=call.connection_id,
-            key_id=call.caller.key_id,
-        )
-    )
