@@ -8,7 +8,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 
 from sqlalchemy import case, delete, func, insert, select
 
@@ -66,6 +66,9 @@ class Summary:
     bytes: int
     mean_latency: float
     """Seconds."""
+
+
+_NAMES = tuple(one.name for one in fields(Usage))
 
 
 @repository
@@ -175,7 +178,7 @@ class UsageLog:
 
 
 def _values(row: Usage) -> dict[str, object]:
-    values = asdict(row)
+    values = {name: getattr(row, name) for name in _NAMES}
     for name in ("request_id", "provider", "model"):
         values[name] = values[name].encode("utf-8", "replace").decode().replace("\0", "?")[:NAME_LENGTH]
     return values
