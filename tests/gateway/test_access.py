@@ -1,6 +1,9 @@
 """Who is let in, what is open, what every answer carries (contracts/gateway.md, sections 1.1 to 1.3)."""
 
+import json
+import socket
 import stat
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -224,6 +227,15 @@ class TestEveryAnswer:
         answer = httpx.request(method, gateway.url + path, headers=BEARER)
         assert error(answer) == (405, f"Method {method} is not allowed here; use {allowed}")
         assert answer.headers["allow"] == f"{allowed}, OPTIONS"
+
+    def test_what_is_no_http_in_the_envelope(self, gateway):
+        split = urlsplit(gateway.url)
+        with socket.create_connection((split.hostname, split.port), timeout=5) as connection:
+            connection.sendall(b"NONSENSE\r\n\r\n")
+            heard = connection.makefile("rb").read()
+        head, _, body = heard.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert json.loads(body)["error"]["type"] == "invalid_request_error"
 
     def test_request_ids_differ(self, gateway):
         ids = {gateway.get("/health").headers["x-request-id"] for _ in range(3)}

@@ -12,12 +12,12 @@ from openproxy.gateway.admin.mounting import mounted
 from openproxy.gateway.app import App, Mounted
 from openproxy.gateway.services import Settings
 from openproxy.store import Access
+from openproxy.web.protocol import BoundedProtocol
 
 HOST = "127.0.0.1"
 PORT = 4623
 DRAIN_SECONDS = 8
 """Within which running requests may finish after a signal; then they are cancelled."""
-_HEADER_BYTES = 64 * 1024
 _TRUE = ("true", "1", "yes")
 
 
@@ -35,6 +35,7 @@ def config(
         App(settings, admin),
         host=host,
         port=port,
+        http=BoundedProtocol,
         lifespan="on",
         ws="none",
         log_config=None,
@@ -43,7 +44,6 @@ def config(
         server_header=False,
         proxy_headers=False,
         backlog=2048,
-        h11_max_incomplete_event_size=_HEADER_BYTES,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
 
