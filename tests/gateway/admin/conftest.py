@@ -1,4 +1,4 @@
-"""A gateway with its admin side: one for each module, and a client that has its key."""
+"""The gateway with its admin side, and clients with and without its key."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from support import gateway_server
 from support.gateway_server import Gateway
 
 
-@pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway_server.running(tmp_path_factory.mktemp("gateway") / "data", admin=mounted) as running:
+@pytest.fixture(scope="session")
+def running_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    with gateway_server.running(tmp_path_factory.mktemp("administered"), admin=mounted) as running:
         yield running
 
 

@@ -40,12 +40,13 @@ async def read(request: Request) -> JsonRequest:
     if encoding not in ("", "identity"):
         raise UnsupportedEncoding(f"Content-Encoding {encoding[:40]} is not read here")
     length = body.declared_length(request.headers.get("content-length"))
+    chunks = request.stream()
     pieces: list[bytes] = []
     try:
-        async for piece in body.limited(request.stream(), MAX_BYTES, declared=length):
+        async for piece in body.limited(chunks, MAX_BYTES, declared=length):
             pieces.append(piece)  # noqa: PERF401 - an asynchronous comprehension would lose the request at an error
     except UploadTooLarge:
-        await body.discard(request.stream(), max_bytes=_MOST_DISCARDED)
+        await body.discard(chunks, max_bytes=_MOST_DISCARDED)
         raise
     content = b"".join(pieces)
     return JsonRequest(request, content, parsed(content) if content else None)

@@ -28,12 +28,15 @@ def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
         return "The body must be a JSON object" if place == (_BODY,) else "The request cannot be read"
     name = _written(where)
     value = error.get("input")
-    if error["type"] == "missing" or (isinstance(value, str) and not value.strip()):
+    absent = value is None and name in _LABELS
+    if absent or error["type"] == "missing" or (isinstance(value, str) and not value.strip()):
         return f"{_LABELS.get(name, name)} is required"
     if error["type"] == "extra_forbidden":
         return f"There is no field {name} here"
     if error["type"] == "string_pattern_mismatch":
         return f"{_LABELS.get(name, name)} holds characters that it cannot have"
+    if error["type"] in ("model_type", "model_attributes_type", "dict_type"):
+        return f"{name} should be an object"
     # pydantic's words begin with a noun for the value: `Input should be a valid boolean`
     return f"{name} {error['msg'].partition(' ')[2]}"
 
