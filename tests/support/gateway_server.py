@@ -19,6 +19,7 @@ import httpx
 import uvicorn
 
 from openproxy.gateway import cli_token, server
+from openproxy.gateway.admin.mounting import mounted
 from openproxy.gateway.app import Mounted
 from openproxy.gateway.services import Services, Settings
 from openproxy.providers.http import Limits
@@ -156,7 +157,7 @@ class Gateway:
 
 @contextmanager
 def running(
-    data_dir: Path, *, admin: Mounted | None = None, upstream: Limits | None = None, trust_proxy: bool = False
+    data_dir: Path, *, admin: Mounted | None = mounted, upstream: Limits | None = None, trust_proxy: bool = False
 ) -> Iterator[Gateway]:
     """A gateway with the key KEY, in a thread of this process."""
     spool = data_dir / "spool"

@@ -95,7 +95,7 @@ class Exchange:
         """Send a whole answer."""
         told = {"content-type": content_type, "content-length": str(len(data)), **(headers or {})}
         await self._start(status, told)
-        self._finish()
+        self.close()
         await self._send({"type": "http.response.body", "body": data})
 
     async def json(self, data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
@@ -120,7 +120,7 @@ class Exchange:
             told = sse.frame(envelope(error.message, error.status, param=error.param, code=error.code))
             piece = told if tail == b"\n\n" else b"\n\n" + told
             await self._send({"type": "http.response.body", "body": piece, "more_body": True})
-        self._finish()
+        self.close()
         await self._send({"type": "http.response.body", "body": b""})
 
     def completing(self, send: Send) -> Send:
@@ -140,19 +140,16 @@ class Exchange:
         return complete
 
     def close(self) -> None:
-        """End the watch."""
-        self._finish()
+        """End the watch for a client that goes away. May be called more than once."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+            self._watcher = None
 
     async def _start(self, status: int, headers: Mapping[str, str]) -> None:
         self.status = status
         told = {**CORS, REQUEST_ID: self.request_id, **headers}
         encoded = [(name.encode("ascii"), header_value(value).encode("ascii")) for name, value in told.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": encoded})
-
-    def _finish(self) -> None:
-        if self._watcher is not None:
-            self._watcher.cancel()
-            self._watcher = None
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
