@@ -1,6 +1,9 @@
 """The command `openproxy-engine`: reads the flags, opens the port, loads the model behind it."""
 
+import os
+import signal
 import sys
+import threading
 from typing import Annotated, Literal
 
 import typer
@@ -49,7 +52,8 @@ def serve(
     api_key: Annotated[
         list[str] | None,
         typer.Option(
-            help="Key that requests must bring; repeat it, or separate several with commas. Without one, no key is asked for."
+            envvar="OPENPROXY_ENGINE_API_KEY",
+            help="Key that requests must bring; repeat it, or separate several with commas. Without one, no key is asked for.",
         ),
     ] = None,
     api_prefix: Annotated[
@@ -98,6 +102,9 @@ def serve(
     no_cors_credentials: Annotated[
         bool, typer.Option("--no-cors-credentials", help="Do not let browsers send credentials.")
     ] = False,
+    until_stdin_ends: Annotated[
+        bool, typer.Option("--until-stdin-ends", help="Stop when standard input ends: with the program that holds it.")
+    ] = False,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], typer.Option(help="What is logged to standard error.")
     ] = "info",
@@ -113,6 +120,8 @@ def serve(
     from openproxy.engine.worker_messages import ModelSettings
 
     logs.setup(log_level)
+    if until_stdin_ends:
+        threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
     engine = settings.EngineSettings(
         api=api,
         keys=tuple(key.strip() for value in api_key or () for key in value.split(",") if key.strip()),
@@ -139,6 +148,13 @@ def serve(
         log_level=log_level,
     )
     sys.exit(run(host, port, engine, loaded, WorkerSettings(queue=queue, timeout=timeout)))
+
+
+def _stop_at_end_of_input() -> None:
+    """Wait until whoever started this program closes its end of standard input, or is gone; then stop as by SIGTERM."""
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _prefix(value: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from openproxy.errors import BadRequest, NotFound
+from openproxy.errors import BadRequest, NotFound, StoreUnusable
 from openproxy.store import moments
 from openproxy.store.access import SQLITE_NAME, Access
 from openproxy.store.database import BUSY_SECONDS, Database
@@ -68,6 +68,20 @@ async def restore(access: Access, source: Path) -> None:
             await asyncio.to_thread(_copy, staged, path)
         except sqlite3.Error as error:
             raise BadRequest(f"The database cannot be restored now: {_words(error)}") from error
+
+
+async def verify(access: Access) -> None:
+    """See that the database is sound, as far as SQLite can tell; any other database does so itself.
+
+    Servers may read and write meanwhile. Raises StoreUnusable saying what is wrong.
+    """
+    path = access.sqlite_path
+    if path is None:
+        return
+    try:
+        await asyncio.to_thread(_inspect, path)
+    except sqlite3.Error as error:
+        raise StoreUnusable(f"The database is not sound: {_words(error)}") from error
 
 
 async def _make_current(access: Access, staged: Path) -> None:
@@ -129,12 +143,22 @@ def _check(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         # The copy of a database in WAL mode would want a -wal file beside it.
         connection.execute("PRAGMA journal_mode = DELETE")
-        verdict = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        if verdict != "ok":
-            raise sqlite3.DatabaseError(str(verdict).splitlines()[0])
+        _expect_integrity(connection)
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not {"alembic_version", "connections", "api_keys"} <= names:
             raise sqlite3.DatabaseError("it has none of this program's tables")
+
+
+def _inspect(path: Path) -> None:
+    uri = f"file:{_quoted(path)}?mode=ro"
+    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS)) as connection:
+        _expect_integrity(connection)
+
+
+def _expect_integrity(connection: sqlite3.Connection) -> None:
+    verdict = connection.execute("PRAGMA integrity_check").fetchone()[0]
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(str(verdict).splitlines()[0])
 
 
 def _quoted(path: Path) -> str:

@@ -55,6 +55,10 @@ class StoredConnection:
         """Whether there is an API key or an access token."""
         return "api_key" in self.sealed or "access_token" in self.sealed
 
+    def serves(self, model: str) -> bool:
+        """Whether it is an account for this model: any is, but one that is marked `onlyEnabledModels`."""
+        return not self.data.get("onlyEnabledModels") or model in (self.data.get("enabledModels") or ())
+
     def has(self, secret: str) -> bool:
         """Whether the secret of that column (`api_key`, `access_token`, `refresh_token`) is there."""
         return secret in self.sealed

@@ -37,12 +37,16 @@ class Candidates:
         return max(0.0, (min(ends) - now).total_seconds()) if ends else None
 
 
-def candidates(stored: Iterable[StoredConnection], provider: str, now: datetime) -> Candidates:
+def candidates(
+    stored: Iterable[StoredConnection], provider: str, now: datetime, model: str | None = None
+) -> Candidates:
     """The active, credentialed connections of `provider` (contracts/gateway.md, section 5.1).
 
-    Ordered by priority, None being 999, and among equals by the order of adding.
+    With `model`, without those that serve only others. Ordered by priority, None being 999, and among equals by the order of adding.
     """
     usable = [one for one in stored if one.provider == provider and one.is_active and one.credentialed]
+    if model is not None:
+        usable = [one for one in usable if one.serves(model)]
     usable.sort(key=lambda one: (LAST_PRIORITY if one.priority is None else one.priority, one.position))
     return Candidates(
         tuple(one for one in usable if not is_cooling(one, now)),

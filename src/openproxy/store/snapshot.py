@@ -41,9 +41,9 @@ class Snapshot:
         found = self._digests.get(presented)
         return found if found is not None and hmac.compare_digest(found.digest, presented) else None
 
-    def candidates(self, provider: str, now: datetime) -> cooldown.Candidates:
-        """The connections of `provider` to try, and those that are cooling down at `now`."""
-        return cooldown.candidates(self.connections, provider, now)
+    def candidates(self, provider: str, now: datetime, model: str | None = None) -> cooldown.Candidates:
+        """The connections of `provider` to try (for `model`), and those that are cooling down at `now`."""
+        return cooldown.candidates(self.connections, provider, now, model)
 
 
 class Snapshots:
