@@ -6,8 +6,8 @@ import sys
 def main() -> None:
     """Run the command that the arguments name, and exit with its status."""
     try:
-        from openproxy.cli.program import app
+        from openproxy.cli.program import run
 
-        app(prog_name="openproxy")
+        sys.exit(run(sys.argv[1:]))
     except KeyboardInterrupt:
         sys.exit(130)
