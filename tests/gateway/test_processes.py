@@ -4,6 +4,7 @@ import asyncio
 import signal
 import threading
 import time
+from contextlib import ExitStack
 
 import aiohttp
 import httpx
@@ -12,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from fakes.loopback import serve
-from support import background, gateway_server
+from support import background, gateway_server, postgres
 from support.gateway_server import AUDIO, BEARER, KEY, ROUTE
 
 ASKED = {"data": {"model": "selfhosted-stt/x"}, "files": {"file": ("a.wav", AUDIO)}, "headers": BEARER, "timeout": 30}
@@ -56,19 +57,24 @@ def test_sigterm_lets_running_requests_finish_within_ten_seconds(tmp_path, upstr
                 httpx.get(gateway.url + "/health")
 
 
-def test_two_gateways_on_one_database(tmp_path, upstream):
-    recorder = upstream((429, {"error": "slow down"}))
-    first, second = tmp_path / "first", tmp_path / "second"
-    gateway_server.provision(first, ("selfhosted-stt", recorder.url, "test-secret-1"))
-    shared = {"OPENPROXY_DATABASE_URL": f"sqlite:///{first}/openproxy.sqlite"}
-    second.mkdir()
-    (second / "secret.key").write_bytes((first / "secret.key").read_bytes())
-    with gateway_server.process(first) as one, gateway_server.process(second, shared) as other:
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.all)])
+def test_two_gateways_on_one_database(tmp_path, upstream, monkeypatch, database):
+    with ExitStack() as stack:
+        url = f"sqlite:///{tmp_path}/shared.sqlite"
+        if database == "postgresql":
+            url = stack.enter_context(postgres.server()).empty_database()
+        monkeypatch.setenv("OPENPROXY_DATABASE_URL", url)
+        monkeypatch.setenv("OPENPROXY_ENCRYPTION_KEY", "a passphrase of both gateways")
+        recorder = upstream((429, {"error": "slow down"}))
+        gateway_server.provision(tmp_path, ("selfhosted-stt", recorder.url, "test-secret-1"))
+        one, other = (stack.enter_context(gateway_server.process(tmp_path / name)) for name in ("first", "second"))
+        added = httpx.post(f"{one.url}/api/keys", json={"name": "new", "key": "op-new-key-0123456789"}, headers=BEARER)
+        assert added.status_code == 201
+        found = httpx.get(f"{other.url}/v1/models", headers={"x-api-key": "op-new-key-0123456789"})
+        assert found.status_code == 200
         assert httpx.post(one.url + ROUTE, **ASKED).json()["error"]["message"] == "slow down"
-        answer = httpx.post(other.url + ROUTE, **ASKED)
-        assert answer.json()["error"]["message"].startswith(
-            "All connections for provider: selfhosted-stt are rate limited"
-        )
+        told = httpx.post(other.url + ROUTE, **ASKED).json()["error"]["message"]
+        assert told.startswith("All connections for provider: selfhosted-stt are rate limited")
         assert len(recorder.seen) == 1
 
 

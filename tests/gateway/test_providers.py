@@ -9,7 +9,8 @@ import pytest
 
 from fakes import speech
 from fakes.raw import answering, raw, reset
-from support import background
+from openproxy.providers.http import Limits
+from support import background, gateway_server
 from support.gateway_server import AUDIO, error
 from support.vendors import MODELS, SECRET, recordings, vendor
 
@@ -336,6 +337,17 @@ class TestFaults:
 
         with background.entered(raw(script)) as url:
             assert self.ask(gateway, url) == (502, "Request failed: the answer is larger than 33554432 bytes")
+
+    @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"])
+    def test_an_upstream_that_stalls(self, tmp_path, head):
+        async def script(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(head)
+            await reader.read()
+
+        limits = Limits(connect=1, idle=0.3)
+        with gateway_server.running(tmp_path, upstream=limits) as gateway, background.entered(raw(script)) as url:
+            assert self.ask(gateway, url) == (502, "Request failed: no byte for 0.3 s")
 
     @pytest.mark.parametrize("base", ["ftp://x/v1", "not a url", "http://", "file:///etc/passwd"])
     def test_b6_an_address_that_is_none_never_means_the_cloud(self, gateway, base):

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from openproxy import paths
 from openproxy.gateway import cli_token
 from openproxy.gateway.auth import Guard
 from openproxy.gateway.call import Call
@@ -62,6 +63,7 @@ class Services:
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Services]:
     """Everything open, for as long as the block lasts. Raises StoreUnusable, OSError."""
+    paths.ensure_data_dir(settings.access.data_dir)
     async with await Store.open(settings.access) as store, Client(settings.upstream) as client:
         guard = Guard(cli_token.ensure(settings.access.data_dir))
         yield Services(settings, store, client, guard, Metrics())
