@@ -93,12 +93,12 @@ def cut_point(samples: "NDArray[np.float32]", spans: list[Span]) -> int:
     return quietest(samples, earliest, end)
 
 
-def quietest(samples: "NDArray[np.float32]", first: int, last: int, seconds: float = _PAUSE_SECONDS) -> int:
-    """The middle of the quietest `seconds` of `samples` (samples,) between `first` and `last`; of several, the latest.
+def quietest(samples: "NDArray[np.float32]", first: int, last: int) -> int:
+    """The middle of the quietest 0.3 s of `samples` (samples,) between `first` and `last`; of several, the latest.
 
-    The middle of the range where that is shorter.
+    The middle of the range where that is shorter than 0.3 s.
     """
-    hop, width = round(_HOP_SECONDS * RATE), round(seconds * RATE)
+    hop, width = round(_HOP_SECONDS * RATE), round(_PAUSE_SECONDS * RATE)
     hops = (last - first) // hop
     if hops * hop < width:
         return (first + last) // 2

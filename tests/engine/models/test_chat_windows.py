@@ -58,15 +58,28 @@ def test_cuts_lie_in_the_pauses_between_words() -> None:
         assert not recording[edge - round(0.25 * RATE) : edge + round(0.25 * RATE)].any()
 
 
-def test_a_long_pause_is_taken_before_a_short_one_that_is_later() -> None:
-    recording = np.concatenate([_noise(2), _silence(1.3), _noise(1), _silence(0.35), _noise(0.35)])
-    at = pause(recording, RATE, len(recording))
-    assert 2.5 <= at / RATE <= 2.8
+def test_the_first_pause_is_taken_and_a_breath_is_none() -> None:
+    recording = np.concatenate([_noise(2), _silence(0.2), _noise(1), _silence(0.5), _noise(1), _silence(0.9)])
+    assert pause(recording, RATE, len(recording)) / RATE == pytest.approx(3.45, abs=0.01)
+
+
+def test_a_long_pause_is_cut_shortly_before_its_end() -> None:
+    recording = np.concatenate([_noise(1.5), _silence(2.5), _noise(1)])
+    assert pause(recording, RATE, len(recording)) / RATE == pytest.approx(3.7, abs=0.01)
+
+
+@pytest.mark.parametrize("more", [1, 160, 8_000])
+def test_silence_to_the_end_leaves_more_than_a_sample_for_the_last_window(more: int) -> None:
+    recording = np.concatenate([_noise(2), _silence(3), np.zeros(more, np.float32)])
+    first, last = windows([recording], 5.0)
+    assert len(first) + len(last) == len(recording)
+    assert len(last) >= 0.3 * RATE
+    assert [len(window) for window in windows([np.zeros(5 * RATE + 1, np.float32)], 5.0)] == [75_200, 4_801]
 
 
 def test_a_hum_is_a_pause_beside_loud_speech() -> None:
     recording = np.concatenate([_noise(2), _noise(0.7, 0.002), _noise(2)])
-    assert 2.29 <= pause(recording, RATE // 2, len(recording)) / RATE <= 2.41
+    assert 2.3 <= pause(recording, RATE // 2, len(recording)) / RATE <= 2.45
 
 
 def test_the_quietest_point_is_taken_where_there_is_no_pause() -> None:

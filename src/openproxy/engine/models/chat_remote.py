@@ -56,7 +56,7 @@ class RemoteChat:
             {"Authorization": f"Bearer {key}"} if key else {},
         )
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="chat server", daemon=True).start()
+        threading.Thread(target=self._serve, name="chat server", daemon=True).start()
         try:
             facts = self._run(self._start(model))
         except BaseException:
@@ -86,6 +86,10 @@ class RemoteChat:
         if self._loop.is_running():
             self._run(self._access.client.close())
             self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _serve(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()
 
     async def _start(self, model: str) -> Any:
         self._access.client.start()

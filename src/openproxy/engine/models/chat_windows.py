@@ -11,14 +11,17 @@ from openproxy.engine.chunks import quietest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_PAUSES = (1.2, 0.6)
-"""Seconds of silence that are looked for before any quiet point is taken, the longest first."""
-_SILENT = 1e-3
-"""Mean power of a pause at most, beside that of all that it is looked for in (-30 dB)."""
 _EARLIEST = 0.25
-"""No window is shorter than this part of the longest, but the last."""
-_LAST_SECONDS = 20.0
+"""No window but the last is shorter than this part of the longest."""
+_LAST_SECONDS = 15.0
 """How far before the end of a window its cut is looked for."""
+_PAUSE_SECONDS = 0.3
+"""Silence from this length on is a pause."""
+_LEAD_SECONDS = 0.3
+"""Silence that is left before the speech that follows a long pause: models hear late speech worse."""
+_SILENT = 3e-3
+"""Power of silence at most, beside the mean of all that it is looked for in (-25 dB)."""
+_HOP = RATE // 100
 
 
 def windows(blocks: Iterable["NDArray[np.float32]"], longest: float) -> Iterator["NDArray[np.float32]"]:
@@ -40,17 +43,15 @@ def windows(blocks: Iterable["NDArray[np.float32]"], longest: float) -> Iterator
 
 
 def pause(samples: "NDArray[np.float32]", first: int, last: int) -> int:
-    """The middle of a long pause in `samples` (samples,) between `first` and `last`, else of the quietest 0.3 s there."""
-    level = _power(samples[first:last])
-    for seconds in _PAUSES:
-        width = round(seconds * RATE)
-        if width > last - first:
-            continue
-        at = quietest(samples, first, last, seconds)
-        if _power(samples[at - width // 2 : at + width // 2]) <= level * _SILENT:
-            return at
+    """Where to cut `samples` (samples,) between `first` and `last`: in the first pause there, else at the quietest point.
+
+    A pause is cut in its middle, a long one shortly before its end.
+    """
+    hops = (last - first) // _HOP
+    power = np.mean(np.square(samples[first : first + hops * _HOP].reshape(hops, _HOP), dtype=np.float64), axis=1)
+    silent = np.concatenate([[False], power <= power.mean() * _SILENT, [False]]) if hops else np.zeros(2, bool)
+    edges = np.flatnonzero(np.diff(silent)).reshape(-1, 2)
+    for start, end in edges * _HOP + first:
+        if end - start >= round(_PAUSE_SECONDS * RATE):
+            return int(max((start + end) // 2, end - round(_LEAD_SECONDS * RATE)))
     return quietest(samples, first, last)
-
-
-def _power(samples: "NDArray[np.float32]") -> float:
-    return float(np.mean(np.square(samples, dtype=np.float64)))

@@ -35,7 +35,9 @@ PROMPT_TOKENS = 223
 """What of a prompt Whisper takes: half its context less the token that opens it."""
 NO_SPEECH_THRESHOLD = 0.6
 SHORT_SPEECH_SECONDS = 2.0
-"""Speech below this fills so little of Whisper's 30 s that its guess at "no speech" hits words; detection decides there."""
+"""Speech below this fills so little of Whisper's 30 s that its guess at "no speech" is high for words too."""
+SHORT_NO_SPEECH_THRESHOLD = 0.75
+"""For short speech: above what words get (up to 0.72, tiny.en), below most tones and melodies (0.72 to 0.95)."""
 
 
 class WhisperTranscriber:
@@ -184,14 +186,14 @@ class _Recording:
 
     def _settings(self, stretch: Stretch) -> dict[str, Any]:
         spoken = sum(end - start for start, end in stretch.spans) / RATE
-        sure = self._options.vad and spoken < SHORT_SPEECH_SECONDS
+        short = self._options.vad and spoken < SHORT_SPEECH_SECONDS
         temperature = self._options.temperature
         return {
             "language": self._language,
             "task": "translate" if self._options.translate else "transcribe",
             "beam_size": BEAM_SIZE,
             "temperature": _temperatures(0.0 if temperature is None else temperature),
-            "no_speech_threshold": None if sure else NO_SPEECH_THRESHOLD,
+            "no_speech_threshold": SHORT_NO_SPEECH_THRESHOLD if short else NO_SPEECH_THRESHOLD,
             "condition_on_previous_text": False,
             "initial_prompt": self._prompt(),
             "word_timestamps": self._options.word_timestamps,
