@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from openproxy import logs
 from openproxy.audio import RATE, open_audio
+from openproxy.engine import freed_memory
 from openproxy.engine import worker_messages as messages
 from openproxy.engine.models import Progress, Transcriber
 from openproxy.errors import AudioUnreadable, BadRequest, ModelUnusable, OpenProxyError
@@ -120,6 +121,8 @@ class _Process:
             error = OpenProxyError("audio transcription failed")
         del self._cancelled[number]
         self._send(messages.Ended(number, error))
+        if not self._cancelled:
+            freed_memory.give_back()
 
     def _transcribe(self, model: Transcriber, number: int, job: messages.Job, cancelled: threading.Event) -> None:
         if cancelled.is_set():
