@@ -144,6 +144,8 @@ async def _cool_down(services: Services, stored: StoredConnection, retry_after: 
 
 
 async def _recover(services: Services, stored: StoredConnection) -> None:
+    if stored.rate_limited_until is None and stored.backoff_level == 0:
+        return
     try:
         await services.store.cooldowns.recover(stored)
     except OpenProxyError as error:

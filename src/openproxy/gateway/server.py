@@ -1,5 +1,6 @@
 """A running gateway: one process, one port; a signal lets running requests finish."""
 
+import gc
 import logging
 import os
 import socket
@@ -58,5 +59,7 @@ def serve(
 ) -> bool:
     """Serve until SIGINT or SIGTERM, on `listener` where one is given; returns whether the gateway had started."""
     server = uvicorn.Server(config(settings, host, port, admin=admin))
+    # what is loaded by now stays to the end of the process: the collector need not walk through it again and again
+    gc.freeze()
     server.run(sockets=None if listener is None else [listener])
     return server.started

@@ -197,23 +197,29 @@ class Answer:
 class _Watch:
     """Ends an exchange when the upstream takes no byte of the body, or sends no head, for `idle` seconds.
 
-    The time that the recording itself takes to arrive does not count.
+    The time that the recording itself takes to arrive does not count. A timer for each chunk would cost more than
+    sending it: there is one, which looks at the end of its time whether the upstream has been idle for all of it.
     """
 
     def __init__(self, idle: float):
         self._idle = idle
         self._timeout = asyncio.timeout(None)
-        self._over = False
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._since: float | None = None
+        """When the upstream's turn began; None while it is the recording's."""
         self.source_error: Exception | None = None
         """What reading the recording raised."""
 
     async def __aenter__(self) -> None:
         await self._timeout.__aenter__()
+        self._timer = self._loop.call_later(self._idle, self._look)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
         await self._timeout.__aexit__(kind, error, trace)
 
     async def feed(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -221,17 +227,21 @@ class _Watch:
         try:
             async for chunk in chunks:
                 if chunk:
-                    self._within(self._idle)
+                    self._since = self._loop.time()
                     yield chunk
-                    self._within(None)
+                    self._since = None
         except Exception as error:
             self.source_error = error
             raise
-        self._within(self._idle)
+        self._since = self._loop.time()
 
-    def _within(self, seconds: float | None) -> None:
-        if not self._over and not self._timeout.expired():
-            self._timeout.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
+    def _look(self) -> None:
+        now = self._loop.time()
+        due = self._idle + (now if self._since is None else self._since)
+        if due <= now:
+            self._timeout.reschedule(now)
+        else:
+            self._timer = self._loop.call_at(due, self._look)
 
 
 def _failed(error: Exception, limits: Limits) -> UpstreamError:

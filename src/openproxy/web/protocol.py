@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from openproxy.web.responses import envelope
@@ -48,6 +49,16 @@ class BoundedProtocol(HttpToolsProtocol):
         """The head has come; what follows is the body."""
         self._in_head = False
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body has come: where nothing waits before it, it goes to the application uncopied."""
+        if self.cycle.body or self.cycle.response_complete or self.parser.should_upgrade():
+            super().on_body(body)
+            return
+        self.cycle.body = body  # type: ignore[assignment]  # only ever added to, and read as bytes
+        if len(body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        self.cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         """The next byte is of a new request."""
