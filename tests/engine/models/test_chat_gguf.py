@@ -3,6 +3,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -17,7 +18,7 @@ from openproxy.engine.models.chat_gguf import GgufChat
 from openproxy.engine.models.chat_transcriber import ChatTranscriber
 from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported
 from openproxy.transcript import Transcript, Usage
-from support.digits import GGUF, LLAMA_RIGHT, PROJECTOR, Spoken
+from support.digits import GGUF, LLAMA_RIGHT, PROJECTOR, Spoken, clips
 from support.recordings import recording
 
 ENDLESS = r'root ::= "one " root'
@@ -98,6 +99,36 @@ def test_spoken_words_are_written_down(chat: GgufChat, clip: Spoken, language: s
     assert usage.output_tokens == len(pieces) + 1
 
 
+@pytest.mark.parametrize("template", [None, LFM2], ids=["own", "lfm2"])
+def test_the_text_is_that_of_llama_cpps_own_route(chat: GgufChat, template: str | None) -> None:
+    """Clips that it does not get right are the ones where the slightest difference shows."""
+    asked = chat if template is None else _templated(template)
+    for clip in [clip for clip in clips() if not clip.llama_right][:4]:
+        for language in (None, "de"):
+            transcript = _transcribed(asked, clip.samples, Options(language=language))[-1]
+            assert isinstance(transcript, Transcript)
+            assert transcript.usage is not None
+            own = _own_transcript(asked, clip.path, language)
+            assert own["text"] == transcript.text
+            assert own["usage"]["input_tokens"] == transcript.usage.input_tokens
+            assert own["usage"]["output_tokens"] == transcript.usage.output_tokens
+
+
+def _own_transcript(chat: GgufChat, path: Path, language: str | None) -> dict[str, Any]:
+    """What llama.cpp's own /v1/audio/transcriptions makes of a file."""
+    fields = {"temperature": "0", **({} if language is None else {"language": language})}
+    head = 'Content-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+    body = b"".join(b"--x\r\n" + head.format(name, value).encode() for name, value in fields.items())
+    body += b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n' + path.read_bytes()
+    request = Request(
+        chat._server.listening_address + "/v1/audio/transcriptions",
+        data=body + b"\r\n--x--\r\n",
+        headers={"Authorization": f"Bearer {chat._key}", "Content-Type": "multipart/form-data; boundary=x"},
+    )
+    with urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
 def test_text_comes_before_the_last_token_is_made(chat: GgufChat) -> None:
     moments = [
         time.monotonic()
@@ -150,6 +181,9 @@ def test_errors_say_what_is_wrong_with_the_request(chat: GgufChat, text_chat: Gg
         f"request ({caught.value.prompt_tokens} tokens) exceeds the available context size (2048 tokens), "
         "try increasing it"
     )
+    marker = _own_listener(chat, "/props")["media_marker"]
+    with pytest.raises(BadRequest, match=r"^Failed to tokenize prompt$"):
+        _transcribed(chat, np.zeros(1600, np.float32), Options(prompt=f"a {marker} b"))
     with pytest.raises(NotSupported, match=r"^The current model does not support audio input\.$"):
         _asked(text_chat, Ask(), Clip(np.zeros(160, np.float32)))
     with pytest.raises(NotSupported):
@@ -216,7 +250,7 @@ def _control_tokens(chat: GgufChat, text: str) -> list[int]:
     return [token for token in found["tokens"] if token < 6]
 
 
-def _own_listener(chat: GgufChat, path: str, body: object = None, *, key: str | None = None) -> dict[str, list[int]]:
+def _own_listener(chat: GgufChat, path: str, body: object = None, *, key: str | None = None) -> dict[str, Any]:
     request = Request(
         chat._server.listening_address + path,
         data=None if body is None else json.dumps(body).encode(),

@@ -93,6 +93,7 @@ def test_only_given_settings_are_sent() -> None:
         "reasoning_effort": "low",
     }
     assert chat_wire.sampling(Ask(samplers="kt")) == {"samplers": "kt"}
+    assert chat_wire.sampling(Ask(temperature=float("inf"))) == {"temperature": 10_000.0}
 
 
 def _delta(**delta: object) -> dict[str, object]:
@@ -206,6 +207,12 @@ def test_a_clip_that_no_model_may_see_cannot_be_made(samples: list[float]) -> No
         Clip(np.array(samples, np.float32))
     assert caught.value.code == ("invalid_samples" if len(samples) == 2 else "no_samples")
     assert caught.value.param == "file"
+
+
+@pytest.mark.parametrize("text", ["\ud83d", "a\udea7b"])
+def test_half_of_a_character_is_no_message(text: str) -> None:
+    with pytest.raises(BadRequest, match=r"half of a surrogate pair"):
+        Message("user", ("fine 🚧", text))
 
 
 def test_control_tokens_are_broken_up() -> None:

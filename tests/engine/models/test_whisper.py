@@ -239,6 +239,7 @@ def test_a_stop_string_ends_the_transcript(tiny: Transcriber) -> None:
         ("  ", 0),
         ("Mr. Dashwood", 5),
         ("word " * 500, 224),
+        ("lorem ipsum " * 2_000_000, 224),
     ],
 )
 def test_a_prompt_is_counted_and_cut(tiny: Transcriber, prompt: str | None, tokens: int) -> None:

@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from openproxy.errors import AudioUnreadable
+from openproxy.errors import AudioUnreadable, BadRequest
 from openproxy.transcript import Usage
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+HOTTEST = 1e4
+"""Beyond this temperature every token is as likely as any other; keeps infinity out of JSON and arithmetic."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +38,7 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation, shaped as OpenAI's."""
+    """One message of a conversation, shaped as OpenAI's. Raises BadRequest for text that is none: half of a character."""
 
     role: str
     """`system`, `user`, `assistant`, or what else the model's template knows."""
@@ -42,6 +46,11 @@ class Message:
     """Texts and audio in their order."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Its further keys, such as `tool_calls`, as they were sent."""
+
+    def __post_init__(self) -> None:
+        for part in self.content:
+            if isinstance(part, str) and any("\ud800" <= character <= "\udfff" for character in part):
+                raise BadRequest("a message holds half of a surrogate pair, which is no text", param="messages")
 
 
 @dataclass(frozen=True, slots=True)

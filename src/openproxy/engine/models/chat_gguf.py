@@ -52,7 +52,6 @@ class GgufChat:
         threads: int = 1,
         parallel: int = 1,
         seed: int | None = None,
-        max_tokens: int | None = None,
     ):
         found = gguf.metadata(path, name)
         _check(found, settings.projector, name)
@@ -65,8 +64,6 @@ class GgufChat:
             parameters.n_ctx = context * parallel
         if seed is not None:
             parameters.sampling.seed = seed
-        if max_tokens is not None:
-            parameters.n_predict = max_tokens
         try:
             self._server = xllamacpp.Server(parameters)
         except RuntimeError as error:

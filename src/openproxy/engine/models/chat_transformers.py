@@ -13,7 +13,7 @@ from transformers import StoppingCriteria, StoppingCriteriaList
 
 from openproxy.audio import RATE
 from openproxy.engine.models import chat_wire
-from openproxy.engine.models.chat import Ask, ChatSettings, Clip, Delta, Finish, Message, Step
+from openproxy.engine.models.chat import HOTTEST, Ask, ChatSettings, Clip, Delta, Finish, Message, Step
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.engine.models.chat_text import StopAt
 from openproxy.engine.models.chat_tokens import Detokenizer
@@ -23,8 +23,6 @@ from openproxy.transcript import Usage
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-HOTTEST = 1e4
-"""Beyond this temperature every token is as likely as any other; keeps infinity out of the arithmetic."""
 SHORTEST_SECONDS = 0.1
 """Shorter clips are lengthened with silence: some encoders make nothing of less."""
 _THINK = "<think>"

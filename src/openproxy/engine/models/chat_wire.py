@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from openproxy.audio import RATE
-from openproxy.engine.models.chat import Ask, Clip, Delta, Finish, Message
+from openproxy.engine.models.chat import HOTTEST, Ask, Clip, Delta, Finish, Message
 from openproxy.errors import BadRequest
 from openproxy.transcript import Usage
 
@@ -63,7 +63,7 @@ def wav(samples: "NDArray[np.float32]", *, lossless: bool) -> bytes:
 def sampling(ask: Ask) -> dict[str, Any]:
     """The settings that were given, under llama-server's names; vLLM and SGLang know those of them that they have."""
     named = {
-        "temperature": ask.temperature,
+        "temperature": None if ask.temperature is None else min(ask.temperature, HOTTEST),
         "top_k": ask.top_k,
         "top_p": ask.top_p,
         "min_p": ask.min_p,

@@ -33,6 +33,8 @@ HOTTEST = 1e4
 """Beyond this every token is as likely as any other; keeps infinity out of the arithmetic."""
 PROMPT_TOKENS = 223
 """What of a prompt Whisper takes: half its context less the token that opens it."""
+PROMPT_CHARACTERS = 16_000
+"""What of a prompt is made into tokens, from its end: many times what PROMPT_TOKENS can hold, and the work of no time."""
 NO_SPEECH_THRESHOLD = 0.6
 SHORT_SPEECH_SECONDS = 2.0
 """Speech below this fills so little of Whisper's 30 s that its guess at "no speech" is high for words too."""
@@ -201,7 +203,7 @@ class _Recording:
 
     def _prompt(self) -> list[int] | None:
         """The tokens of the prompt. What looks like a control token becomes plain text (contracts/engine.md, decision 17)."""
-        text = (self._options.prompt or "").replace("<|", "< |").strip()
+        text = (self._options.prompt or "").strip()[-PROMPT_CHARACTERS:].replace("<|", "< |")
         if not text:
             return None
         tokens: list[int] = self._model.hf_tokenizer.encode(f" {text}", add_special_tokens=False).ids
