@@ -29,7 +29,7 @@ def at_rest(process: psutil.Process) -> int:
 
 @pytest.mark.all
 def test_the_process_of_the_model_is_no_larger_after_many_requests_than_after_a_few():
-    with running("-m", "tiny.en", "--parallel", "2") as server:
+    with running("-m", "tiny.en", "--parallel", "1") as server:
         sizes = []
         for count in (5, 20):
             for _ in range(count):
