@@ -155,7 +155,7 @@ class ChatSettings:
     projector: Path | None = None
     """The GGUF of its audio encoder (`--mmproj`); None takes the one that lies beside it in a folder."""
     context: int | None = None
-    """Tokens of one request with its answer; None is the model's own."""
+    """Tokens of one request with its answer; None is the model's own, as far as the backend goes by itself."""
     template: str | None = None
     """Chat template in place of the model's own."""
     window: float | None = None

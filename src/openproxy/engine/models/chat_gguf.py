@@ -25,6 +25,8 @@ from openproxy.engine.models.chat import Ask, ChatSettings, Clip, Finish, Messag
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported, OpenProxyError, Unavailable
 
+CONTEXT_TOKENS = 8192
+"""Of one answer at most, unless more is asked for: memory is taken for all of it at the start."""
 _QUIET = 1
 """llama.cpp's verbosity at which only errors are written."""
 _ASKING_SECONDS = 30.0
@@ -59,9 +61,7 @@ class GgufChat:
         self.control_tokens = gguf.control_tokens(found)
         self._key = secrets.token_urlsafe(32)
         parameters = _parameters(path, settings, threads, parallel, key=self._key)
-        context = settings.context or found.get(f"{found.get('general.architecture')}.context_length")
-        if isinstance(context, int):
-            parameters.n_ctx = context * parallel
+        parameters.n_ctx = parallel * (settings.context or _own_context(found))
         if seed is not None:
             parameters.sampling.seed = seed
         try:
@@ -164,6 +164,12 @@ def _parameters(path: Path, settings: ChatSettings, threads: int, parallel: int,
     parameters.cors_origins = "null"
     parameters.cors_credentials = False
     return parameters
+
+
+def _own_context(found: Mapping[str, Any]) -> int:
+    """What the model was trained for, within CONTEXT_TOKENS."""
+    trained = found.get(f"{found.get('general.architecture')}.context_length")
+    return min(trained, CONTEXT_TOKENS) if isinstance(trained, int) and trained > 0 else CONTEXT_TOKENS
 
 
 def _check(found: Mapping[str, Any], projector: Path | None, name: str) -> None:
