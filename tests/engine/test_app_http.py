@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import openai
 import psutil
 import pytest
 
 from support import engine_server
 from support.engine_server import CASES, EngineServer
+from support.oracle import exchange
 
 CLIP = CASES / "B14_stream_me.wav"
 ROUTE = "/v1/audio/transcriptions"
@@ -130,6 +132,35 @@ def test_keys_come_before_routes(keyed: EngineServer) -> None:
         assert models.json()["data"][0]["id"] == "scribe"
     assert httpx.get(url + "/nowhere", headers={"x-api-key": "first"}).status_code == 404
     assert httpx.get(keyed.url + "/v1/models", headers={"x-api-key": "first"}).status_code == 404
+
+
+def test_a_model_by_its_name(openai_engine: EngineServer, llama_engine: EngineServer, keyed: EngineServer) -> None:
+    listed = httpx.get(openai_engine.url + "/v1/models").json()["data"][0]
+    assert httpx.get(openai_engine.url + "/v1/models/tiny.en").json() == listed
+    assert openai.OpenAI(base_url=openai_engine.url + "/v1", api_key="-").models.retrieve("tiny.en").id == "tiny.en"
+    unknown = httpx.get(openai_engine.url + "/v1/models/owner/name%2Fx")
+    assert unknown.status_code == 404
+    message = "There is no model 'owner/name/x' here; loaded is 'tiny.en'"
+    assert unknown.json()["error"] == {
+        "message": message, "type": "not_found_error", "param": "model", "code": "model_not_found"
+    }  # fmt: skip
+    assert httpx.get(llama_engine.url + "/models/nope").json() == {
+        "error": {
+            "message": "There is no model 'nope' here; loaded is 'tiny.en'",
+            "type": "not_found_error",
+            "code": 404,
+        }
+    }
+    url = keyed.url + "/base/v1/models/scribe"
+    assert httpx.get(url).status_code == 401
+    assert httpx.get(url, headers={"x-api-key": "first"}).json()["id"] == "scribe"
+    assert httpx.post(openai_engine.url + "/v1/models/tiny.en").json()["error"]["message"] == "File Not Found"
+
+
+def test_only_http_1_1_is_told_to_keep_the_connection(llama_engine: EngineServer) -> None:
+    for version, kept in (("1.1", [("keep-alive", "timeout=5, max=100")]), ("1.0", [("connection", "close")])):
+        answer = exchange(llama_engine.port, f"GET /health HTTP/{version}\r\nHost: x\r\n\r\n".encode())
+        assert [(name, value) for name, value in answer.headers if name in ("connection", "keep-alive")] == kept
 
 
 def test_a_large_body_without_a_key_gets_its_answer(keyed: EngineServer) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import resource
+import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -222,6 +224,52 @@ async def test_what_cannot_be_loaded(tmp_path: Path) -> None:
     with pytest.raises(ModelUnusable):
         await worker.start()
     assert worker.pid is None
+
+
+async def test_a_model_that_is_gone_when_its_process_dies(tmp_path: Path) -> None:
+    installed = catalog.installed("tiny.en")
+    assert installed is not None
+    folder = shutil.copytree(installed, tmp_path / "model")
+    worker = Worker(ModelSettings(str(folder)), WorkerSettings(queue=2))
+    await worker.start()
+    try:
+        running = asyncio.create_task(items(worker, job()))
+        await until(lambda: worker.running == 1)
+        queued = asyncio.create_task(items(worker, job()))
+        await until(lambda: worker.waiting == 1)
+        folder.rename(tmp_path / "gone")
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGKILL)
+        with pytest.raises(WorkerDied):
+            await running
+        # Nobody is left waiting for a model that may never come back.
+        for waiting in (queued, items(worker, job())):
+            with pytest.raises(Unavailable, match="cannot be loaded at the moment") as refused:
+                await waiting
+            assert (refused.value.code, refused.value.status) == ("model_not_loaded", 503)
+            assert refused.value.retry_after is not None
+        (tmp_path / "gone").rename(folder)
+        await until(lambda: worker.ready)
+        assert "kitchen" in await text(worker, job())
+    finally:
+        await worker.stop()
+
+
+async def test_no_process_is_to_be_had_for_a_while() -> None:
+    async with started() as worker:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGKILL)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            await until(lambda: worker.restarts == 2)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        with pytest.raises(Unavailable) as refused:
+            await items(worker, job())
+        assert refused.value.code == "model_not_loaded"
+        await until(lambda: worker.ready)
+        assert "kitchen" in await text(worker, job())
 
 
 async def test_clients_see_no_path_of_the_model() -> None:

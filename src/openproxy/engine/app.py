@@ -16,7 +16,7 @@ from openproxy.engine.metrics import CONTENT_TYPE, Metrics
 from openproxy.engine.settings import EngineSettings
 from openproxy.engine.transcriptions import Transcriptions
 from openproxy.engine.worker import Worker
-from openproxy.errors import Loading, OpenProxyError, Unauthorized, Unavailable
+from openproxy.errors import Loading, NotFound, OpenProxyError, Unauthorized, Unavailable
 from openproxy.web.sse import compact
 
 Handler = Callable[[Exchange], Awaitable[None]]
@@ -77,9 +77,12 @@ class App:
         ):
             raise Unauthorized("Invalid API Key")
         handler = self._routes.get((exchange.method, exchange.path or ""))
-        if handler is None:
+        if handler is not None:
+            await handler(exchange)
+        elif exchange.method == "GET" and (name := _model_name(exchange.path)) is not None:
+            await self._one_model(exchange, name)
+        else:
             raise replies.no_route(exchange.method)
-        await handler(exchange)
 
     async def _health(self, exchange: Exchange) -> None:
         """The server is up and has its model."""
@@ -93,6 +96,14 @@ class App:
 
     async def _models(self, exchange: Exchange) -> None:
         await exchange.reply(_json({"object": "list", "data": [self._model()]}))
+
+    async def _one_model(self, exchange: Exchange, name: str) -> None:
+        """The loaded model under its own name, as OpenAI's clients retrieve one."""
+        model = self._model()
+        if name != model["id"]:
+            message = f"There is no model '{name[:80]}' here; loaded is '{model['id']}'"
+            raise NotFound(message, param="model", code="model_not_found")
+        await exchange.reply(_json(model))
 
     async def _counts(self, exchange: Exchange) -> None:
         await exchange.reply(Reply(200, self._metrics.text(), CONTENT_TYPE))
@@ -137,11 +148,21 @@ class App:
 
     def _route(self, exchange: Exchange) -> str:
         """A path of ours, or `other`: clients cannot make up labels."""
-        return exchange.path if exchange.path in self._paths else "other"
+        if exchange.path in self._paths:
+            return exchange.path
+        return "/v1/models/{model}" if _model_name(exchange.path) is not None else "other"
 
 
 def _on(method: str, handler: Handler, *paths: str) -> dict[tuple[str, str], Handler]:
     return {(method, path): handler for path in paths}
+
+
+def _model_name(path: str | None) -> str | None:
+    """The model of `/v1/models/NAME`, whose name may hold slashes; None for every other path."""
+    for start in ("/v1/models/", "/models/"):
+        if path is not None and path.startswith(start) and path != start:
+            return path.removeprefix(start)
+    return None
 
 
 def _json(data: Any) -> Reply:

@@ -118,7 +118,8 @@ class Exchange:
         origin = self.header("origin")
         named = (REQUEST_ID, self.request_id)
         if self._llama:
-            again = replies.wants_keep_alive(self.header("connection"))
+            version = self.request.scope["http_version"]
+            again = version == "1.1" and replies.wants_keep_alive(self.header("connection"))
             return [*replies.headers(reply, origin=origin, cors=self._cors, keep_alive=again, options=preflight), named]
         cors = self._cors.preflight_headers(origin) if preflight else self._cors.headers(origin)
         kind = [] if reply.content_type is None else [("Content-Type", reply.content_type)]

@@ -76,6 +76,7 @@ class Worker:
         self._serving = False
         self._answered = 0.0
         self._draining = False
+        self._reload_pause: float | None = None
         self._numbers = 0
         self._waiting: deque[_Request] = deque()
         self._running: dict[int, _Request] = {}
@@ -122,8 +123,8 @@ class Worker:
     async def submit(self, job: messages.Job) -> AsyncGenerator[Item]:
         """Have a job done: segments and progress as they come, the Transcript last. Closing it ends the work.
 
-        Raises, when first asked for an item: Loading, Busy, Unavailable while draining; then what the model or the
-        decoder raises, TimedOut, WorkerDied.
+        Raises, when first asked for an item: Loading, Busy, Unavailable while draining or while the model cannot be
+        loaded again; then what the model or the decoder raises, TimedOut, WorkerDied.
         """
         request = self._admit(job)
         try:
@@ -143,8 +144,7 @@ class Worker:
         leaving = Unavailable(
             "The server is shutting down. Please try again later.", code="shutting_down", retry_after=5
         )
-        while self._waiting:
-            self._waiting.popleft().inbox.put_nowait(leaving)
+        self._refuse_waiting(leaving)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while any(request.cancelled is None for request in self._running.values()):
@@ -166,6 +166,8 @@ class Worker:
             raise Unavailable("The server is shutting down.", code="shutting_down", retry_after=5)
         if self._facts is None:
             raise Loading("Loading model", retry_after=1)
+        if self._reload_pause is not None:
+            raise _not_loaded(self._reload_pause)
         if len(self._running) + len(self._waiting) >= self.model.parallel + self.settings.queue:
             after = math.ceil(self._usual_seconds / self.model.parallel)
             raise Busy("All slots are busy. Please try again later.", retry_after=min(after, 60))
@@ -201,7 +203,12 @@ class Worker:
         """Keep a process with the loaded model: start it again whenever it ends."""
         pause = 0.0
         while True:
-            loaded = await self._live()
+            try:
+                loaded = await self._live()
+            except Exception as error:
+                # No process or no pipe is to be had now, or what came through it was no message.
+                _log.error("The process of the model failed: %s", error)
+                loaded = False
             if loaded:
                 pause = 0.0
                 _log.warning("The process of the model has ended; it is started again")
@@ -214,6 +221,8 @@ class Worker:
                 if self._facts is None:
                     return
                 _log.error("The model could not be loaded again; next attempt in %.0f s", pause)
+                self._reload_pause = pause
+                self._refuse_waiting(_not_loaded(pause))
             self.restarts += 1
             await asyncio.sleep(pause)
 
@@ -256,6 +265,7 @@ class Worker:
             case messages.Loaded(facts):
                 self._facts = facts
                 self._serving = True
+                self._reload_pause = None
                 if self._first_load is not None and not self._first_load.done():
                     self._first_load.set_result(facts)
                 self._dispatch()
@@ -271,6 +281,10 @@ class Worker:
         self._freed.set()
         self._usual_seconds += 0.2 * (monotonic() - request.started - self._usual_seconds)
         self._dispatch()
+
+    def _refuse_waiting(self, error: OpenProxyError) -> None:
+        while self._waiting:
+            self._waiting.popleft().inbox.put_nowait(error)
 
     def _bury(self) -> None:
         """Answer those whose work is lost with the process; the others stay in the queue."""
@@ -308,3 +322,12 @@ class Worker:
         if request.cancelled is None and now - request.started > allowed:
             request.inbox.put_nowait(TimedOut("Audio request timed out. Please try again later."))
             self._cancel(request)
+
+
+def _not_loaded(pause: float) -> Unavailable:
+    """For requests while the model, once loaded, cannot be loaded again; the next attempt is in `pause` seconds."""
+    return Unavailable(
+        "The model cannot be loaded at the moment. Please try again later.",
+        code="model_not_loaded",
+        retry_after=math.ceil(pause),
+    )
