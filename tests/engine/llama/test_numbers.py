@@ -60,6 +60,7 @@ def test_a_count_without_digits_or_beyond_64_bits_is_stoul(text: str) -> None:
         ("3.4028235e38", 3.4028234663852886e38), ("inf", math.inf), ("-inf", -math.inf), ("INFINITY", math.inf),
         ("infinityx", math.inf), ("infinit", math.inf), ("0e999999999", 0.0), ("0.000e-99999", 0.0),
         ("0x1p-149", 2.0**-149), ("0x0p99999", 0.0), ("1" + "0" * 30 + "e-30", 1.0), ("0." + "0" * 5000 + "5e5000", 0.5),
+        ("0x1p-" + "0" * 5000 + "1", 0.5), ("0x.8p" + "0" * 9000 + "2", 2.0), ("1e" + "0" * 5000 + "1", 10.0),
     ],
 )  # fmt: skip
 def test_temperature_is_the_longest_prefix_that_is_a_float(text: str, value: float) -> None:

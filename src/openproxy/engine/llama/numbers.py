@@ -82,7 +82,8 @@ def _from_hex(digits: str, power: str) -> float:
         raise _out_of_range() from None
     if double == 0.0:
         return _zero(digits)
-    exact = Fraction(int(whole + fraction, 16)) * Fraction(2) ** (int(power) - 4 * len(fraction))
+    exponent = int(Decimal(power))  # int() alone refuses thousands of digits, zeros though they are
+    exact = Fraction(int(whole + fraction, 16)) * Fraction(2) ** (exponent - 4 * len(fraction))
     near = Fraction(double)
     return _to_single(double, (exact > near) - (exact < near))
 
