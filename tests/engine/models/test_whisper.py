@@ -52,6 +52,27 @@ def _tone(seconds: float) -> np.ndarray:
     return (0.9 * np.sin(2 * np.pi * 1000 * np.arange(round(seconds * RATE)) / RATE)).astype(np.float32)
 
 
+def _melody(seconds: float) -> np.ndarray:
+    """Plucked notes with overtones and vibrato, which voice activity detection takes for a voice now and then."""
+    time = np.arange(RATE // 2) / RATE
+    notes = [
+        sum(0.2 / k * np.sin(2 * np.pi * hz * k * time + 0.3 * np.sin(10 * np.pi * time)) for k in range(1, 6))
+        * np.exp(-time / 0.375)
+        for hz in (262, 294, 330, 349, 392, 440, 494, 523)
+    ]
+    return np.resize(np.concatenate(notes), round(seconds * RATE)).astype(np.float32)
+
+
+def _siren(seconds: float) -> np.ndarray:
+    time = np.arange(round(seconds * RATE)) / RATE
+    return (0.4 * np.sin(2 * np.pi * (700 * time + 400 * np.sin(np.pi * time)))).astype(np.float32)
+
+
+def _sweep(seconds: float) -> np.ndarray:
+    time = np.arange(round(seconds * RATE)) / RATE
+    return (0.3 * np.sin(2 * np.pi * (50 * time + 300 * time**2))).astype(np.float32)
+
+
 def _level(samples: np.ndarray, decibels: float) -> np.ndarray:
     return samples / np.sqrt(np.mean(samples**2)) * 10 ** (decibels / 20)
 
@@ -136,6 +157,12 @@ def test_where_nobody_speaks_the_text_is_empty(tiny: Transcriber, quiet: Path | 
     assert (transcript.text, transcript.segments, transcript.words) == ("", (), ())
     assert transcript.usage is not None
     assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (0, 0)
+
+
+@pytest.mark.parametrize("sound", [_melody(16), _siren(12), _sweep(8)], ids=["melody", "siren", "sweep"])
+def test_what_only_resembles_a_voice_becomes_no_sentence(tiny: Transcriber, sound: np.ndarray) -> None:
+    transcript = _transcript(tiny, sound)
+    assert (transcript.text, transcript.segments) == ("", ())
 
 
 def _stop() -> np.ndarray:
