@@ -61,3 +61,8 @@ def test_the_package_is_light() -> None:
 def test_the_call_and_the_values_are_light() -> None:
     heavy, _ = modules_after("from openproxy import Segment, Transcript, Usage, Word, transcribe, transcribe_stream")
     assert heavy == []
+
+
+def test_the_engine_s_server_decodes_nothing_itself() -> None:
+    heavy, _ = modules_after("import openproxy.engine.server")
+    assert set(heavy) & {"av", "ctranslate2", "faster_whisper", "numpy", "torch"} == set()
