@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -38,9 +39,26 @@ def serve(
     model: Annotated[
         str,
         typer.Option(
-            "-m", "--model", help="Whisper size name, folder or repo id: tiny.en, base, ./whisper-small, hf:owner/repo."
+            "-m",
+            "--model",
+            help="Whisper size name (tiny.en, base), folder or repo id (./whisper-small, hf:owner/repo); GGUF or folder "
+            "of an audio chat model; URL of a chat server, with #model where it has several.",
         ),
     ] = "tiny.en",
+    mmproj: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Audio encoder of a GGUF; beside it in a folder it is found."),
+    ] = None,
+    ctx_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Tokens of one request to a chat model with its answer.", show_default="its own"),
+    ] = None,
+    chat_template_file: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Chat template in place of the model's own.")
+    ] = None,
+    window_seconds: Annotated[
+        float | None, typer.Option(min=1.0, help="Longest audio that a chat model hears at once.", show_default="30")
+    ] = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on. 0.0.0.0 is every one of this machine's.")
     ] = "127.0.0.1",
@@ -115,6 +133,7 @@ def serve(
     """Collect the flags into settings and serve until a signal."""
     from openproxy import logs
     from openproxy.engine import settings
+    from openproxy.engine.models.chat import ChatSettings
     from openproxy.engine.server import serve as run
     from openproxy.engine.worker import WorkerSettings, default_parallel
     from openproxy.engine.worker_messages import ModelSettings
@@ -146,6 +165,12 @@ def serve(
         compute_type=compute_type,
         seed=seed,
         log_level=log_level,
+        chat=ChatSettings(
+            projector=mmproj,
+            context=ctx_size,
+            template=None if chat_template_file is None else _text(chat_template_file),
+            window=window_seconds,
+        ),
     )
     sys.exit(run(host, port, engine, loaded, WorkerSettings(queue=queue, timeout=timeout)))
 
@@ -155,6 +180,13 @@ def _stop_at_end_of_input() -> None:
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{path.name} cannot be read as text", param_hint="--chat-template-file") from error
 
 
 def _prefix(value: str) -> str:

@@ -6,9 +6,11 @@ from asyncio import StreamReader, to_thread
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import urlsplit
 
 from openproxy.audio.limits import Limits
 from openproxy.engine.models import Item, ModelFacts, Options
+from openproxy.engine.models.chat import ChatSettings
 from openproxy.errors import OpenProxyError
 
 _LENGTH = struct.Struct("!Q")
@@ -34,12 +36,17 @@ class ModelSettings:
     """Of sampling at a temperature above 0."""
     log_level: str = "info"
     """What the process writes to standard error."""
+    chat: ChatSettings = field(default_factory=ChatSettings)
+    """How a chat model is loaded."""
 
     @property
     def name(self) -> str:
-        """What clients see it called: the alias, else the reference, of a path its last part alone."""
+        """What clients see it called: the alias, else the reference, of a path its last part alone, of a URL its model or host."""
         if self.alias is not None:
             return self.alias
+        if self.reference.lower().startswith(("http://", "https://")):
+            url = urlsplit(self.reference)
+            return url.fragment or url.netloc.rpartition("@")[2]
         path = Path(self.reference).expanduser()
         return path.resolve().name if path.exists() else self.reference
 

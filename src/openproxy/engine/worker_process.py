@@ -156,6 +156,7 @@ def _load(settings: messages.ModelSettings) -> Transcriber:
             parallel=settings.parallel,
             compute_type=settings.compute_type,
             seed=settings.seed,
+            chat=settings.chat,
         )
         transcriber.facts = replace(transcriber.facts, name=settings.name)
     except OpenProxyError:
