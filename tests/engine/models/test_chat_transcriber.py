@@ -362,6 +362,7 @@ def test_a_recording_of_many_windows_is_written_down() -> None:
 
 
 @pytest.mark.all
+@pytest.mark.timeout(900)
 def test_five_minutes_are_written_down() -> None:
     words, transcript = _heard_by_digits(300, seed=2)
     result = jiwer.process_words(words, transcript.text)
