@@ -42,6 +42,11 @@ class Finished:
         """All of standard output."""
         return "".join(chunk.text for chunk in self.stdout)
 
+    @property
+    def told(self) -> str:
+        """All of standard error."""
+        return "".join(chunk.text for chunk in self.stderr)
+
     def first(self, mark: str = "") -> float:
         """Seconds from the start to the first `mark` on standard output; to anything but white space without a mark."""
         return next(chunk.seconds for chunk in self.stdout if chunk.text.strip() and mark in chunk.text)

@@ -23,7 +23,7 @@ def measure(setting: Setting) -> str:
         ours.append(run([OPENPROXY, "transcribe", clip.path]).cpu)
         bare = run([sys.executable, PROGRAMS / "bare_whisper.py", tiny_en(), setting.scratch, clip.path])
         whole.append(bare.cpu)
-        call.append(float(bare.stderr[-1].text))
+        call.append(float(bare.told.split()[-1]))
     own, process, inner = median(ours), median(whole), median(call)
     rows = [
         ["openproxy transcribe, whole process", *_cells(ours), ""],
