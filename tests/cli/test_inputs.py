@@ -1,4 +1,5 @@
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,15 @@ def test_names_outside_ascii_and_outside_unicode(here: Path) -> None:
     for name in ("spotkanie_zażółć_会议_🎧.wav", os.fsdecode(b"broken\xff.wav")):
         (here / name).write_bytes(b"x")
         assert expand([name]) == [Recording(name, Path(name))]
+
+
+def test_what_a_folder_holds_of_pipes_and_sockets_is_no_recording(here: Path) -> None:
+    os.mkfifo(here / "in" / "pipe.wav")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("in/socket.wav")
+        assert names(expand(["in"])) == ["in/c.flac"]
+        assert names(expand(["in/pipe.wav"])) == ["in/pipe.wav"]
+
+
+def test_an_empty_name_is_not_the_current_folder(here: Path) -> None:
+    assert expand([""]) == [Recording("''", Path(), problem="an empty name means no file")]

@@ -160,7 +160,6 @@ def test_names_outside_ascii(tmp_path: Path) -> None:
         (["--language", "klingon"], b"Invalid value for '--language': Language 'klingon' is not one of the allowed"),
         (["--temperature", "3"], b"Invalid value for '--temperature': Input should be less than or equal to 1"),
         (["--jobs", "0"], b"Invalid value for '--jobs' / '-j': Input should be greater than or equal to 1"),
-        (["-m", "openai/whisper-1"], b"of the provider openai, which needs the gateway's stored accounts"),
         (["-f", "srt", "-f", "vtt", "-o", "x.srt"], b"x.srt names one file, which takes one recording in one format"),
     ],
 )

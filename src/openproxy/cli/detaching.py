@@ -43,7 +43,7 @@ def detached(options: GlobalOptions, where: Address, engines: Sequence[str] = ()
         )
     progress = _Progress(log_file, begun, shown=bool(engines) and not options.quiet)
     try:
-        host, port = _await_health(process, folder, where, progress, patient=bool(engines))
+        _, port = _await_health(process, folder, where, progress, patient=bool(engines))
     except BaseException:
         _stop(process)
         instance.forget(folder)
@@ -61,9 +61,9 @@ def detached(options: GlobalOptions, where: Address, engines: Sequence[str] = ()
     options.answer("server.start", data, f"Started openproxy (pid {process.pid}) on {served} — logs: {log_file}")
     if not options.quiet:
         for line in progress.rest():
+            # these two are the program's own, and hold no secret
             if line.startswith(("No API key", "Try: ")):
                 print(line, file=sys.stderr)  # noqa: T201 - a hint, not a part of the answer
-    del host
 
 
 class _Progress:
@@ -89,14 +89,14 @@ class _Progress:
 
     def tail(self) -> list[str]:
         """The last lines since the start."""
-        return self.rest()[-_TAIL_LINES:]
+        return [logs.redact(line) for line in self.rest()[-_TAIL_LINES:]]
 
     def _lines(self) -> list[str]:
         with self._path.open("rb") as file:
             file.seek(max(self._place, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
             text = file.read()
             self._place = file.tell()
-        return logs.redact(text.decode("utf-8", "replace")).splitlines()
+        return text.decode("utf-8", "replace").splitlines()
 
 
 def _command(options: GlobalOptions, folder: Path, where: Address, engines: Sequence[str]) -> list[str]:

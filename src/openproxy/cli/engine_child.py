@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from openproxy import logs
 from openproxy.cli.robot import CommandError
 from openproxy.errors import OpenProxyError
 from openproxy.store import Access, Store
@@ -148,7 +149,7 @@ class Engine:
                 continue
             if text.startswith(_TELLS):
                 self._last_words = text.removeprefix(_TELLS)
-            self.say(text)
+            self.say(logs.redact(text))
 
     def _await_model(self, process: subprocess.Popen[str]) -> None:
         """Wait until the model is loaded, then have the account name the engine as it is now."""

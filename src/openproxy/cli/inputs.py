@@ -63,7 +63,10 @@ def _meant(argument: str, recursive: bool) -> Iterator[Recording]:
             yield Recording(argument, Path(argument), problem="no file matches this pattern")
     for match in matches:
         path = Path(match)
-        if path.is_dir():
+        if not match:
+            # pathlib takes an empty name, as of an unset variable, for the current folder
+            yield Recording("''", path, problem="an empty name means no file")
+        elif path.is_dir():
             yield from _in_folder(path, recursive)
         elif path.exists():
             yield Recording(match, path)
@@ -77,12 +80,17 @@ def _in_folder(folder: Path, recursive: bool) -> Iterator[Recording]:
     for root, folders, files in os.walk(folder, onerror=unreadable.append):
         folders[:] = sorted(name for name in folders if recursive and not name.startswith("."))
         for name in sorted(files):
-            if not name.startswith(".") and PurePath(name).suffix.lower() in EXTENSIONS:
+            path = Path(root, name)
+            if not name.startswith(".") and path.suffix.lower() in EXTENSIONS and not _special(path):
                 empty = False
-                path = Path(root, name)
                 yield Recording(str(path), path, found=True, below=path.parent.relative_to(folder))
     for error in unreadable:
         yield Recording(str(error.filename), Path(error.filename), found=True, problem=error.strerror or str(error))
     if empty and not unreadable:
         hint = "" if recursive else " (its sub-folders are read with --recursive)"
         yield Recording(str(folder), folder, found=True, problem=f"there is no recording in this folder{hint}")
+
+
+def _special(path: Path) -> bool:
+    """Whether it is a pipe, a socket or a device: what a folder happens to hold of these is no recording."""
+    return path.is_fifo() or path.is_socket() or path.is_char_device() or path.is_block_device()

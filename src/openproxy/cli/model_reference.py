@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from openproxy.errors import ModelUnusable
-
 # fmt: off
 PROVIDERS = frozenset((
     "openai", "groq", "selfhosted-stt", "deepgram", "dg", "assemblyai", "aai", "huggingface", "hf", "gemini",
@@ -13,16 +11,10 @@ PROVIDERS = frozenset((
 """Provider ids and their aliases (contracts/gateway.md, section 4.1)."""
 
 
-def engine_reference(name: str) -> str:
-    """`name`, if it means a model that the engine loads: a path, a size name, a URL, a repository, `hf:owner/repo`.
+def is_provider_model(name: str) -> bool:
+    """Whether `name` is `provider/model`; else it is what the engine loads.
 
-    Raises ModelUnusable for `provider/model`.
+    The engine loads a path that exists, a size name, a URL, a repository, and always `hf:owner/repo`.
     """
-    provider, slash, model = name.partition("/")
-    if provider not in PROVIDERS or not slash or Path(name).exists():
-        return name
-    raise ModelUnusable(
-        f"{name} is the model {model} of the provider {provider}, which needs the gateway's stored accounts; "
-        f"the Hugging Face repository of that name is hf:{name}",
-        param="model",
-    )
+    provider, slash, _ = name.partition("/")
+    return provider in PROVIDERS and bool(slash) and not Path(name).exists()

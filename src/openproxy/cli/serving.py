@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import os
 import signal
 import socket
@@ -41,6 +42,7 @@ def address(options: GlobalOptions, host: str | None = None, port: int | None = 
 def foreground(options: GlobalOptions, where: Address, engines: Sequence[str] = ()) -> None:
     """Serve until SIGINT or SIGTERM. Raises CommandError where that cannot be begun."""
     logs.setup(options.log_filter)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, _end)
     folder = paths.ensure_data_dir(options.folder())
     settings = server.settings_from_environment(folder)
@@ -51,7 +53,7 @@ def foreground(options: GlobalOptions, where: Address, engines: Sequence[str] = 
         def say(line: str) -> None:
             if not options.quiet:
                 with told:
-                    print(logs.redact(line), file=sys.stderr, flush=True)  # noqa: T201 - progress, not a log record
+                    print(line, file=sys.stderr, flush=True)  # noqa: T201 - progress, not a log record
 
         try:
             with engine_child.running(engines, settings.access, say) as children:

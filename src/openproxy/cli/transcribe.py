@@ -4,16 +4,20 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 
-from openproxy import formats, languages, logs
-from openproxy.cli import destination, report
+from openproxy import formats, languages, logs, paths
+from openproxy.cli import destination, report, robot, speech_model
+from openproxy.cli.collected import Collected
+from openproxy.cli.global_options import Command, GlobalOptions
 from openproxy.cli.inputs import expand
-from openproxy.cli.model_reference import engine_reference
+from openproxy.cli.model_reference import is_provider_model
+from openproxy.cli.speech_model import Downloading, SpeechModel
 from openproxy.cli.standard_output import StandardOutput
 from openproxy.cli.transcription import Job, Run
 from openproxy.engine.models import Options
@@ -38,17 +42,22 @@ def _format(value: str) -> str:
     return name
 
 
-def _language(value: str | None) -> str | None:
+def _language(value: str | None, model: str) -> str | None:
+    """The code of the language; for a provider, which may know more of them, what was written."""
+    if is_provider_model(model):
+        return value
     language = languages.normalise(value)
     return None if language is None else language.code
 
 
 @app.command(
+    cls=Command,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 all transcribed, 1 some failed (named on standard error), 2 wrong usage, 130 interrupted.",
 )
 def transcribe(
+    ctx: typer.Context,
     files: Annotated[
         list[str],
         typer.Argument(metavar="FILE...", help="Recordings, folders, patterns ('*.mp3'), or - for standard input."),
@@ -59,7 +68,7 @@ def transcribe(
             "--model",
             "-m",
             metavar="NAME",
-            help="A size (tiny.en, base, large-v3-turbo), a folder, a Hugging Face repository (hf:owner/repo), or a URL.",
+            help="A size (tiny.en, base, large-v3-turbo), a folder, a repository (hf:owner/repo), a URL; or PROVIDER/MODEL.",
         ),
     ] = DEFAULT_MODEL,
     format_: Annotated[
@@ -110,7 +119,7 @@ def transcribe(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on standard error.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens on standard error.")] = False,
 ) -> None:
-    """Transcribe recordings on this machine.
+    """Transcribe recordings on this machine, or at a provider with the accounts of `openproxy provider add`.
 
     One recording goes to standard output, as text or in the one format asked for; several go there as text under a
     line with their name, or, with --format, into files beside them. --output names a folder for all.
@@ -122,45 +131,50 @@ def transcribe(
       openproxy transcribe -r interviews/ -f text --skip-existing --jobs 2
       ffmpeg -i talk.mkv -f wav - | openproxy transcribe - -f json
       openproxy transcribe rede.ogg -m base --language de --translate
+      openproxy transcribe talk.mp3 -m groq/whisper-large-v3 -f srt -o talk.srt
     """  # noqa: D301 - \b keeps the lines of the examples
+    given: GlobalOptions = ctx.obj
+    quiet, verbose = quiet or given.quiet, verbose or given.verbose > 0
     _log_to_stderr(quiet=quiet, verbose=verbose)
     recordings = expand(files, recursive=recursive)
     try:
         job = Job(
             recordings=recordings,
             destination=destination.choose(
-                recordings, [_format(name) for name in format_ or ()], output, json_lines=json_lines
+                recordings, [_format(name) for name in format_ or ()], output, json_lines=json_lines or given.robot
             ),
-            model=engine_reference(model),
+            open_model=partial(
+                _open_model, given, model, threads=threads, parallel=jobs, max_seconds=max_seconds or None
+            ),
             options=Options(
-                language=_language(language),
+                language=_language(language, model),
                 prompt=prompt,
                 temperature=temperature,
                 translate=translate,
                 word_timestamps=word_timestamps,
                 vad=vad,
             ),
-            max_seconds=max_seconds or None,
             jobs=jobs,
-            threads=threads,
             existing="refuse" if overwrite is None else "overwrite" if overwrite else "skip",
-            json_lines=json_lines,
+            json_lines=json_lines or given.robot,
             granularities=("segment", "word") if word_timestamps else ("segment",),
         )
     except OpenProxyError as error:
         raise typer.BadParameter(error.message, param_hint=f"'--{error.param}'") from None
-    _run(job, quiet=quiet)
+    _run(job, given, quiet=quiet)
 
 
-def _run(job: Job, *, quiet: bool) -> NoReturn:
+def _run(job: Job, given: GlobalOptions, *, quiet: bool) -> NoReturn:
     signal.signal(signal.SIGTERM, _interrupt)
-    stdout = StandardOutput()
+    stdout = Collected() if given.robot else StandardOutput()
     told = report.choose(quiet=quiet, shared=stdout.terminal)
     try:
         status = Run(job, told, stdout).execute()
     except KeyboardInterrupt:
         told.close()
         told.say("interrupted")
+        if isinstance(stdout, Collected):
+            stdout.fail(robot.CommandError("interrupted", "interrupted"))
         _leave(INTERRUPTED)
     except BrokenPipeError:
         told.close()
@@ -170,7 +184,28 @@ def _run(job: Job, *, quiet: bool) -> NoReturn:
         told.say(f"error: standard output: {error.strerror or error}")
         _leave(1)
     told.close()
+    if isinstance(stdout, Collected):
+        stdout.answer(given)
     raise typer.Exit(status)
+
+
+def _open_model(
+    given: GlobalOptions,
+    model: str,
+    progress: Downloading,
+    *,
+    threads: int,
+    parallel: int,
+    max_seconds: float | None,
+) -> SpeechModel:
+    if not is_provider_model(model):
+        return speech_model.load(model, threads=threads, parallel=parallel, max_seconds=max_seconds, progress=progress)
+    from openproxy.cli import client, profiles, provider_model
+    from openproxy.gateway import server
+
+    if given.url or profiles.chosen(given.profile).url:
+        return provider_model.There(model, client.target(given))
+    return provider_model.Here(model, server.settings_from_environment(paths.ensure_data_dir(given.folder())))
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

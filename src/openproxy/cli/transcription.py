@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,8 +16,9 @@ from openproxy.cli.inputs import Recording
 from openproxy.cli.outputs import Output
 from openproxy.cli.report import Report, clock, speed
 from openproxy.cli.showing import Document, Live, Sections, Showing
+from openproxy.cli.speech_model import Downloading, SpeechModel
 from openproxy.cli.standard_output import StandardOutput
-from openproxy.engine.models import Item, ModelFacts, Options, Piece, Progress, Transcriber
+from openproxy.engine.models import Item, ModelFacts, Options, Piece, Progress
 from openproxy.errors import OpenProxyError
 from openproxy.transcript import Segment, Transcript, Word, from_segments
 
@@ -30,14 +31,11 @@ class Job:
 
     recordings: Sequence[Recording]
     destination: Destination
-    model: str
+    open_model: Callable[[Downloading], SpeechModel]
+    """Makes the model ready; raises OpenProxyError."""
     options: Options
-    max_seconds: float | None
-    """Longest recording that is taken; None is any."""
     jobs: int = 1
     """Recordings at once."""
-    threads: int = 1
-    """Threads for each of them."""
     existing: Policy = "refuse"
     json_lines: bool = False
     granularities: tuple[str, ...] = ("segment",)
@@ -71,10 +69,11 @@ class Run:
             works = [work for work in self._works() if self._open(work, spooled)]
             if works:
                 try:
-                    transcriber = self._load()
+                    model = self._load()
                 except OpenProxyError as error:
                     return self._give_up(works, error)
-                self._transcribe(works, transcriber)
+                with closing(model):
+                    self._transcribe(works, model)
         self._summarise()
         return 1 if self._failures else 0
 
@@ -101,18 +100,12 @@ class Run:
             return False
         return True
 
-    def _load(self) -> Transcriber:
-        from openproxy.engine.models.load import load
-
-        transcriber = load(
-            self._job.model,
-            threads=self._job.threads,
-            parallel=self._job.jobs,
-            progress=self._report.downloading,
-        )
-        for name in self._job.destination.formats:
-            self._render(_rehearsal(transcriber.facts), name)
-        return transcriber
+    def _load(self) -> SpeechModel:
+        model = self._job.open_model(self._report.downloading)
+        if model.facts is not None:
+            for name in self._job.destination.formats:
+                self._render(_rehearsal(model.facts), name)
+        return model
 
     def _give_up(self, works: Sequence[_Work], error: OpenProxyError) -> int:
         self._report.say(f"error: {error.message}")
@@ -120,16 +113,13 @@ class Run:
             self._line(work.recording, ok=False, error={"message": error.message, "code": error.code})
         return 1
 
-    def _transcribe(self, works: Sequence[_Work], transcriber: Transcriber) -> None:
-        from openproxy.audio import Limits, open_audio
-
-        limits = Limits(max_seconds=self._job.max_seconds)
-        options = self._options(transcriber.facts)
+    def _transcribe(self, works: Sequence[_Work], model: SpeechModel) -> None:
+        options = self._options(model.facts)
+        names = self._job.destination.formats
 
         def stream(work: _Work) -> Generator[Item, None, None]:
             yield Progress(0.0, None)
-            with open_audio(work.source, limits) as audio:
-                yield from transcriber.stream(audio, options)
+            yield from model.stream(work.source, work.recording.name, options, names)
 
         with closing(batch.run(works, stream, self._job.jobs)) as events:
             for index, event in events:
@@ -172,12 +162,12 @@ class Run:
             return
         self._report.ended(index)
         elapsed = time.monotonic() - (work.begun or 0.0)
-        length = transcript.duration or 0.0
-        files = [str(output.path) for output in work.outputs]
-        self._report.say(
-            f"{work.recording.name}: {clock(length)} in {elapsed:.1f} s ({speed(length, elapsed)})"
-            + (f" -> {', '.join(files)}" if files else "")
+        length = transcript.duration
+        taken = (
+            f"{elapsed:.1f} s" if length is None else f"{clock(length)} in {elapsed:.1f} s ({speed(length, elapsed)})"
         )
+        files = [str(output.path) for output in work.outputs]
+        self._report.say(f"{work.recording.name}: {taken}" + (f" -> {', '.join(files)}" if files else ""))
         self._line(work.recording, ok=True, **_facts(transcript), outputs=files, elapsed=round(elapsed, 3))
         work.transcript = None
 
@@ -224,12 +214,13 @@ class Run:
             return Live(self._stdout)
         return Document(self._stdout, lambda transcript: self._render(transcript, shown))
 
-    def _options(self, facts: ModelFacts) -> Options:
+    def _options(self, facts: ModelFacts | None) -> Options:
         """The options asked for, with the times of words where a format is better for them and the model has them."""
         wanted = any(formats.needs_words(name, self._job.granularities) for name in self._job.destination.formats)
         return replace(
             self._job.options,
-            word_timestamps=self._job.options.word_timestamps or (wanted and facts.word_timestamps),
+            word_timestamps=self._job.options.word_timestamps
+            or (wanted and facts is not None and facts.word_timestamps),
         )
 
 
