@@ -91,8 +91,8 @@ class Admin(FastAPI):
         }
         super().__init__(redirect_slashes=False, openapi_url=None, exception_handlers=handlers, **settings)
         self.add_route(DOCUMENT, _document, include_in_schema=False)
-        for router in _ROUTERS:
-            self.include_router(router)
+        # include_router would leave work to the first request, for which all other requests would wait
+        self.router.routes.extend(route for router in _ROUTERS for route in router.routes)
         self.middleware_stack = self.build_middleware_stack()
 
     def openapi(self) -> dict[str, Any]:
