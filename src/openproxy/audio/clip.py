@@ -6,14 +6,17 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 import numpy as np
+from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 
 from openproxy.audio.containers import Source, check, open_container
 from openproxy.audio.limits import Limits
+from openproxy.audio.links import links
 from openproxy.audio.packets import frames, measure, nothing_decoded
 from openproxy.audio.resampling import RATE, Samples
 from openproxy.audio.samples import resampled
+from openproxy.errors import AudioUnreadable
 
 DEFAULT_LIMITS = Limits(max_seconds=4 * 3600.0)
 _SLACK = 1.0
@@ -50,9 +53,8 @@ class Audio:
         self.decoded_seconds = 0.0
         limits.check_bytes(source.size)
         check(source, strict=strict)
-        container, stream = open_container(source, strict=strict)
-        with container:
-            self._probe(container, stream)
+        self._links = links(source)
+        self._probe()
 
     def blocks(self, seconds: float = 30.0) -> Iterator[Samples]:
         """Decode from the start into mono float32 at 16 kHz: arrays (samples,), all but the last of `seconds` exactly.
@@ -90,27 +92,53 @@ class Audio:
     ) -> None:
         self.close()
 
-    def _probe(self, container: InputContainer, stream: AudioStream) -> None:
-        name = container.format.name.split(",")[0]
-        self.container = _NAMES.get(name, name)
-        self.codec = stream.codec_context.name
+    def _probe(self) -> None:
+        """Measure what can be read; raises what is wrong with the first link where that is none of them."""
+        refusals: list[AudioUnreadable] = []
+        readable: list[Source] = []
+        lengths: list[float | None] = []
+        for link in self._links:
+            try:
+                container, stream = open_container(link, strict=self._strict)
+                with container:
+                    lengths.append(self._measured(container, stream, sum(filter(None, lengths)), first=not readable))
+            except AudioUnreadable as error:
+                refusals.append(error)
+            else:
+                readable.append(link)
+        if not readable:
+            raise refusals[0]
+        self._links = readable
+        known = [length for length in lengths if length is not None]
+        self.duration = sum(known) if len(known) == len(lengths) else None
+
+    def _measured(self, container: InputContainer, stream: AudioStream, before: float, *, first: bool) -> float | None:
+        """The seconds of a link that `before` seconds precede, where known; the first link describes the clip."""
         self._limits.check_format(stream.codec_context.sample_rate, stream.codec_context.layout.nb_channels)
-        limit = self._limits.max_seconds
-        measured = measure(container, stream, None if limit is None else limit + _SLACK)
+        limit = None if self._limits.max_seconds is None else self._limits.max_seconds + _SLACK - before
+        measured = measure(container, stream, limit)
         self._limits.check_format(measured.rate, measured.channels)
-        self.rate, self.channels = measured.rate, measured.channels
         declared = _declared(container, stream)
         seconds = measured.seconds
-        if seconds is not None and limit is not None and seconds > limit + _SLACK:
+        if seconds is not None and limit is not None and seconds > limit:
             length = seconds if measured.complete else max(seconds, declared or 0.0)
-            self._limits.check_seconds(length, complete=measured.complete or length > seconds)
-        self.duration = declared if seconds is None or _agree(declared, seconds, self.codec) else seconds
+            complete = len(self._links) == 1 and (measured.complete or length > seconds)
+            self._limits.check_seconds(before + length, complete=complete)
+        if first:
+            name = container.format.name.split(",")[0]
+            self.container = _NAMES.get(name, name)
+            self.codec = stream.codec_context.name
+            self.rate, self.channels = measured.rate, measured.channels
+        return declared if seconds is None or _agree(declared, seconds, stream.codec_context.name) else seconds
 
     def _decoded(self) -> Iterator[Samples]:
-        container, stream = open_container(self._source, strict=self._strict)
-        pcm = stream.codec_context.name.startswith("pcm_")
-        with container:
-            yield from resampled(frames(container, stream), self._limits, pcm=pcm)
+        yield from resampled(self._frames(), self._limits, pcm=self.codec.startswith("pcm_"))
+
+    def _frames(self) -> Iterator[AudioFrame]:
+        for link in self._links:
+            container, stream = open_container(link, strict=self._strict)
+            with container:
+                yield from frames(container, stream)
 
     def _given(self, block: Samples) -> Samples:
         self.decoded_seconds += len(block) / RATE

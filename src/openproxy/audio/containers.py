@@ -1,5 +1,6 @@
 """Opening a file with ffmpeg's libraries so that only its own bytes are read, and saying what is wrong where it fails."""
 
+import copy
 import os
 from io import BytesIO, FileIO
 from pathlib import Path
@@ -21,7 +22,7 @@ STRICTLY_ACCEPTED = "wav, mp3 and flac"
 _STRICT_DEMUXERS = ("flac", "mp3", "wav")
 _DEMUXERS = (
     *_STRICT_DEMUXERS,
-    *("aac", "ac3", "aiff", "amr", "amrnb", "amrwb", "ape", "asf", "au", "avi", "avr", "caf", "dsf", "dts", "dtshd"),
+    *("aac", "ac3", "aiff", "amr", "ape", "asf", "au", "avi", "avr", "caf", "dsf", "dts", "dtshd"),
     *("eac3", "flv", "iff", "ircam", "loas", "matroska", "mov", "mpc", "mpc8", "mpeg", "mpegts", "mxf", "nistsphere"),
     *("nut", "ogg", "oma", "qcp", "rm", "sbc", "shn", "sox", "tak", "truehd", "tta", "voc", "w64", "wtv", "wv", "xwma"),
 )
@@ -72,25 +73,33 @@ class Source:
             self._file = FileIO(source)
         else:
             self._file = source
+        self._start = 0
         self.size = self._file.seek(0, os.SEEK_END)
         """In bytes."""
 
+    def part(self, start: int, end: int) -> "Source":
+        """The bytes from `start` to before `end` as a clip of their own. Parts of one file are read one after another."""
+        part = copy.copy(self)
+        part._owned, part._start, part.size = False, self._start + start, end - start
+        return part
+
     def read(self, size: int) -> bytes:
         """Up to `size` bytes from here on."""
-        return self._file.read(size)
+        return self._file.read(max(0, min(size, self.size - self.tell())))
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """As a file does."""
-        return self._file.seek(offset, whence)
+        origin = {os.SEEK_SET: 0, os.SEEK_CUR: self.tell(), os.SEEK_END: self.size}[whence]
+        return self._file.seek(self._start + origin + offset) - self._start
 
     def tell(self) -> int:
         """As a file does."""
-        return self._file.tell()
+        return self._file.tell() - self._start
 
     def peek(self, offset: int, size: int) -> bytes:
         """Up to `size` bytes at `offset`."""
-        self._file.seek(offset)
-        return self._file.read(size)
+        self.seek(offset)
+        return self.read(size)
 
     def close(self) -> None:
         """Close the file, unless the caller opened it."""
