@@ -1,4 +1,4 @@
-"""Transcribing with an audio chat model: each stretch of a recording becomes a question, its answer a part of the transcript.
+"""Transcribing with an audio chat model: each window of a recording becomes a question, its answer a part of the transcript.
 
 Source: contracts/engine.md, section 5, decisions 9, 10 and 17.
 """
@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 class ChatTranscriber:
     """A Transcriber over an AudioChat, whose `chat` also answers other questions.
 
-    `window` is the longest audio of one question in seconds. Raises ModelUnusable where it is below 1.
+    `window` is the longest audio of one question in seconds: 1 at least, None for WINDOW_SECONDS.
     """
 
     def __init__(self, chat: AudioChat, *, window: float | None = None):
@@ -75,7 +75,7 @@ class ChatTranscriber:
         """Transcribe as Transcriber.stream says, in pieces as they are made.
 
         All audio reaches the model once and in order, silence as well. Longer recordings than the window are cut at
-        quiet points; a stretch that does not fit into the context is divided. Thinking and headings such as
+        pauses; a window that does not fit into the context is divided. Thinking and headings such as
         `language English<asr_text>` are left out.
         """
         if self.chat.takes_audio is False:
@@ -107,7 +107,7 @@ def question(chat: AudioChat, clip: Clip, options: Options) -> tuple[Message, ..
 
 
 class _Recording:
-    """The work on one recording: its text and cost so far, over all its stretches."""
+    """The work on one recording: its text and cost so far, over all its windows."""
 
     def __init__(self, chat: AudioChat, options: Options):
         self._chat = chat
@@ -184,7 +184,7 @@ class _Recording:
             yield piece
 
     def _piece(self, text: str) -> Piece | None:
-        """`text` as it goes on what is there already: one space between two stretches, where their script has spaces."""
+        """`text` as it goes on what is there already: one space between two windows, where their script has spaces."""
         if self._joint:
             text = text.lstrip()
         if not text:
