@@ -1,6 +1,6 @@
 """The least that a gateway in Python can do: Starlette hands the body on through aiohttp as it comes, unread.
 
-    python forwarder.py PORT UPSTREAM_URL
+Arguments: the port to listen on, the URL to post to.
 """
 
 import sys

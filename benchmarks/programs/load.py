@@ -52,9 +52,8 @@ class Outcome:
 class Connection(asyncio.Protocol):
     """One connection, one request at a time."""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio.Protocol."""
-        assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._answer: asyncio.Future[tuple[int, bytes]] | None = None
 
@@ -134,7 +133,7 @@ async def carry_out(order: Order) -> Outcome:
             try:
                 if connection is None:
                     loop = asyncio.get_running_loop()
-                    _, connection = await loop.create_connection(Connection, address.hostname, address.port)
+                    _, connection = await loop.create_connection(Connection, address.hostname, address.port or 80)
                 problem = wrong(order, *await connection.post(request))
             except (OSError, httptools.HttpParserError) as error:
                 problem = f"{type(error).__name__} {error}"

@@ -1,6 +1,6 @@
 """The upstream of the gateway benchmark: reads a request's body and answers with its size, as fast as Python goes.
 
-    python upstream.py PORT
+Argument: the port to listen on.
 """
 
 import asyncio
@@ -13,9 +13,8 @@ import uvloop
 class Upstream(asyncio.Protocol):
     """One connection: keep-alive, Content-Length or chunked."""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio.Protocol."""
-        assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._parser = httptools.HttpRequestParser(self)
         self._size = 0
