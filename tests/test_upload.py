@@ -24,6 +24,34 @@ def test_a_small_one_stays_in_memory(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("size", [3000, 2 * MEMORY_BYTES])
+def test_pieces_of_all_sizes_stay_in_order(tmp_path: Path, size: int) -> None:
+    content = bytes(number % 251 for number in range(size))
+    upload = Upload(folder=tmp_path)
+    at = 0
+    for number in range(size):
+        step = (1, 4096, 7, 4095, 5000)[number % 5]
+        piece = content[at : at + step]
+        upload.write((bytes, bytearray, memoryview)[number % 3](piece))
+        at += step
+        if at >= size:
+            break
+    upload.finish()
+    with upload, upload.open() as reader:
+        assert reader.read() == content
+
+
+def test_what_was_written_does_not_change_with_its_buffer(tmp_path: Path) -> None:
+    buffer = bytearray(b"a" * 8192)
+    with Upload(folder=tmp_path) as upload:
+        upload.write(buffer)
+        buffer[:] = b"b" * 8192
+        upload.write(memoryview(buffer))
+        buffer[:] = b"c" * 8192
+        upload.finish()
+        assert upload.source == b"a" * 8192 + b"b" * 8192
+
+
 @pytest.mark.parametrize(
     ("size", "on_disk"), [(0, False), (MEMORY_BYTES, False), (MEMORY_BYTES + 1, True), (3 * MEMORY_BYTES, True)]
 )
@@ -83,7 +111,7 @@ async def test_a_spooled_recording_reads_the_same_each_time(tmp_path: Path, size
         for _ in range(2):
             pieces = [piece async for piece in recording.chunks()]
             assert b"".join(pieces) == data
-            assert all(0 < len(piece) <= CHUNK_BYTES for piece in pieces)
+            assert all(0 < len(piece) <= (CHUNK_BYTES if size > MEMORY_BYTES else size) for piece in pieces)
 
 
 def open_below(folder: Path) -> list[str]:

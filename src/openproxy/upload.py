@@ -17,7 +17,10 @@ MEMORY_BYTES = 1024 * 1024
 
 
 CHUNK_BYTES = 256 * 1024
-"""How much of an upload is read at a time."""
+"""How much of an upload is read from its file at a time."""
+
+_SMALL = 4096
+"""Below so many bytes, pieces are gathered rather than kept one by one."""
 
 Field = tuple[str, str]
 """A form field: its name as the client wrote it, and one value."""
@@ -46,17 +49,18 @@ class Upload:
         self.content_type = content_type
         self.size = 0
         self._folder = folder
-        self._memory: bytes | bytearray | None = bytearray()
+        self._pieces: list[bytes | bytearray] | None = []
+        self._memory: bytes | None = None
         self._path: Path | None = None
         self._file: BinaryIO | None = None
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append `data`; moves to disk when it outgrows the memory limit. Raises OSError where the disk is full."""
         self.size += len(data)
-        if isinstance(self._memory, bytearray):
-            self._memory += data
+        if self._pieces is not None:
+            _gather(self._pieces, data)
             if self.size > MEMORY_BYTES:
-                self._to_disk()
+                self._to_disk(self._pieces)
             return
         if self._file is None:
             raise ValueError("write to a finished upload")
@@ -64,8 +68,8 @@ class Upload:
 
     def finish(self) -> None:
         """End the writing side, so that every byte can be read."""
-        if isinstance(self._memory, bytearray):
-            self._memory = bytes(self._memory)
+        if self._pieces is not None:
+            self._memory, self._pieces = b"".join(self._pieces), None
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -73,7 +77,7 @@ class Upload:
     @property
     def source(self) -> bytes | Path:
         """Its bytes where they are in memory, else the path of its file: what another process can be handed."""
-        if isinstance(self._memory, bytes):
+        if self._memory is not None:
             return self._memory
         if self._path is None or self._file is not None:
             raise ValueError("an upload is read after finish() and before close()")
@@ -86,6 +90,7 @@ class Upload:
 
     def close(self) -> None:
         """Delete it. May be called more than once."""
+        self._pieces = None
         self.finish()
         self._memory = None
         if self._path is not None:
@@ -98,12 +103,23 @@ class Upload:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _to_disk(self) -> None:
+    def _to_disk(self, pieces: Sequence[bytes | bytearray]) -> None:
         handle, name = tempfile.mkstemp(prefix="openproxy-upload-", dir=self._folder)
         self._path = Path(name)
         self._file = os.fdopen(handle, "wb")
-        self._file.write(self._memory or b"")
-        self._memory = None
+        self._file.writelines(pieces)
+        self._pieces = None
+
+
+def _gather(pieces: list[bytes | bytearray], data: bytes | bytearray | memoryview) -> None:
+    """Add `data` without a copy where it is worth an entry of its own: tiny ones would cost more than their content."""
+    last = pieces[-1] if pieces else None
+    if isinstance(data, bytes) and len(data) >= _SMALL:
+        pieces.append(data)
+    elif isinstance(last, bytearray):
+        last += data
+    else:
+        pieces.append(bytearray(data))
 
 
 class Recording(Protocol):
@@ -142,11 +158,11 @@ class Spooled:
         return self._upload.size
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The upload in pieces of at most CHUNK_BYTES; a spool on disk is read off the event loop."""
+        """What is in memory in one piece; from a file, read off the event loop, pieces of at most CHUNK_BYTES."""
         source = self._upload.source
         if isinstance(source, bytes):
-            for start in range(0, len(source), CHUNK_BYTES):
-                yield source[start : start + CHUNK_BYTES]
+            if source:
+                yield source
             return
         reader = await asyncio.to_thread(self._upload.open)
         try:
