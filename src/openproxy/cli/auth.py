@@ -185,7 +185,9 @@ def list_profiles(ctx: typer.Context) -> None:
                 "default": name == default,
             }
         )
-    lines = [f"{'*' if row['default'] else ' '} {row['name']}  {row['url']}  {row['masked_key']}" for row in rows]
+    lines = [
+        f"{'*' if row['default'] else ' '} {row['name']}  {row['url']}  {row['masked_key'] or 'no key'}" for row in rows
+    ]
     data = {"profiles": rows, "config_file": str(profiles.path())}
     options.answer("auth.list", data, "\n".join(lines) or "No profiles.", always=True)
 

@@ -88,7 +88,8 @@ def _listen(where: Address) -> socket.socket:
         return socket.create_server(place[:2], family=family, backlog=2048, dualstack_ipv6=every)
     except OSError as error:
         code = "conflict" if error.errno == errno.EADDRINUSE else "other"
-        told = f"cannot listen on {where.host} port {where.port}: {error.strerror or error}"
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+        told = f"cannot listen on {where.host} port {where.port}: {reason}"
         raise CommandError(code, told) from None
 
 
