@@ -40,8 +40,20 @@ def test_every_kind_of_source_gives_the_same() -> None:
     reading, writing = os.pipe()
     threading.Thread(target=_fill, args=(writing, CAT.read_bytes())).start()
     with CAT.open("rb") as file, os.fdopen(reading, "rb") as pipe:
-        for source in (str(CAT), CAT.read_bytes(), io.BytesIO(CAT.read_bytes()), file, pipe):
+        data = CAT.read_bytes()
+        for source in (str(CAT), data, bytearray(data), memoryview(data), io.BytesIO(data), file, pipe):
             assert api.transcribe(source).text == CAT_TEXT
+
+
+@pytest.mark.parametrize("source", [None, 7, [b"x"], io.StringIO("text")], ids=["none", "number", "list", "text"])
+def test_a_source_of_another_kind_is_named(source: object) -> None:
+    with pytest.raises(TypeError, match=f"not {type(source).__name__}$"):
+        openproxy.transcribe(source)  # type: ignore[arg-type]
+
+
+def test_an_empty_path_is_no_folder() -> None:
+    with pytest.raises(FileNotFoundError):
+        openproxy.transcribe("")
 
 
 def _fill(descriptor: int, data: bytes) -> None:

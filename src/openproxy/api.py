@@ -1,5 +1,7 @@
 """Transcription as a function: `openproxy.transcribe()`, and `transcribe_stream()` for what wants the text as it comes."""
 
+import errno
+import io
 import os
 import shutil
 import threading
@@ -15,7 +17,7 @@ from openproxy.engine.models import Options, Piece, Progress, Transcriber
 from openproxy.transcript import Segment, Transcript
 from openproxy.upload import Upload
 
-Source = str | os.PathLike[str] | bytes | BinaryIO
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 """A path, the bytes of a file, or an open binary file, seekable or not."""
 
 KEPT_MODELS = 2
@@ -43,7 +45,8 @@ def transcribe(
     `max_seconds` are refused. May be called from several threads at once; each call uses `threads` threads.
 
     Raises AudioError (AudioUnreadable, AudioTooLong) for the recording, UnknownLanguage and BadRequest for the options,
-    ModelUnusable for the model (all of them OpenProxyError), OSError where a path cannot be opened.
+    ModelUnusable for the model (all of them OpenProxyError), OSError where a path cannot be opened, TypeError for a
+    source of another kind.
     """
     for item in transcribe_stream(
         source,
@@ -101,10 +104,14 @@ def transcribe_stream(
 
 def _readable(source: Source, kept: ExitStack) -> Path | bytes | BinaryIO:
     """`source` in a form that can be read more than once: what comes through a pipe is copied."""
-    if isinstance(source, bytes):
-        return source
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source)
     if isinstance(source, (str, os.PathLike)):
+        if not os.fspath(source):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
         return Path(source)
+    if isinstance(source, io.TextIOBase) or not hasattr(source, "read"):
+        raise TypeError(f"a recording is a path, bytes, or a file open in binary mode, not {type(source).__name__}")
     if source.seekable():
         return source
     upload = kept.enter_context(Upload())
