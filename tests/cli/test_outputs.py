@@ -102,3 +102,13 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="long"):
         outputs.write(tmp_path / ("x" * 300), b"text")
     assert list(tmp_path.iterdir()) == [tmp_path / "a.txt"]
+
+
+def test_a_write_that_fails_says_which_file(tmp_path: Path) -> None:
+    (tmp_path / "talk.wav").write_bytes(b"x")
+    path = tmp_path / "talk.wav" / "talk.srt"
+    with pytest.raises(OSError, match="cannot be written") as refused:
+        outputs.write(path, b"text")
+    assert refused.value.strerror in (
+        f"{path} cannot be written: {reason}" for reason in ("File exists", "Not a directory")
+    )

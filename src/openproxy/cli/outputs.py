@@ -58,9 +58,16 @@ def plan(recordings: Sequence[Recording], names: Sequence[str], folder: Path | N
 def write(path: Path, body: bytes) -> None:
     """Put `body` at `path` in one step, making its folder where needed: a reader sees the old file or all of the new one.
 
-    Raises OSError, and then leaves nothing behind.
+    Raises OSError, whose text names the file, and then leaves nothing behind.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, body)
+    except OSError as error:
+        raise OSError(error.errno, f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _write(path: Path, body: bytes) -> None:
     part = path.with_name(f".openproxy-{secrets.token_hex(8)}.part")
     try:
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:  # noqa: PTH123 - descriptor
