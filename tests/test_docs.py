@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -27,6 +28,13 @@ def test_the_pages_hold_the_help_of_their_commands(page: str, command: list[str]
     environ = {**os.environ, "COLUMNS": "80"}
     done = subprocess.run([SCRIPT, *command, "--help"], capture_output=True, text=True, check=True, env=environ)
     assert f"```text\n{done.stdout.rstrip()}\n```\n" in (ROOT / "docs" / page).read_text("utf-8")
+
+
+def test_the_page_of_the_command_line_is_written_by_the_program() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "cli_page.py"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (ROOT / "docs" / "cli.md").read_text("utf-8")
 
 
 def test_links_between_pages_lead_somewhere() -> None:
