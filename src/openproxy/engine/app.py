@@ -8,7 +8,8 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from openproxy import formats
+from openproxy.engine import model_facts
+from openproxy.engine.chat_completions import ChatCompletions
 from openproxy.engine.exchange import CLIENT_GONE, Exchange
 from openproxy.engine.llama import access, replies
 from openproxy.engine.llama.replies import Reply
@@ -33,12 +34,13 @@ class App:
         self._metrics = Metrics(worker)
         self._started = int(time.time())
         transcriptions = Transcriptions(settings, worker, self._metrics)
+        chat = ChatCompletions(settings, worker)
         self._routes: Mapping[tuple[str, str], Handler] = {
             **_on("GET", self._health, "/health", "/v1/health"),
             **_on("GET", self._ready, "/ready"),
             **_on("GET", self._models, "/v1/models", "/models"),
             **_on("GET", self._counts, "/metrics"),
-            **_on("POST", self._chat, "/v1/chat/completions", "/chat/completions"),
+            **_on("POST", chat.complete, "/v1/chat/completions", "/chat/completions"),
             **_on("POST", transcriptions.transcribe, *access.TRANSCRIPTIONS),
             **_on("POST", transcriptions.translate, *access.TRANSLATIONS),
         }
@@ -108,43 +110,11 @@ class App:
     async def _counts(self, exchange: Exchange) -> None:
         await exchange.reply(Reply(200, self._metrics.text(), CONTENT_TYPE))
 
-    async def _chat(self, _exchange: Exchange) -> None:
-        """Whisper transcribes and does not chat (contracts/engine.md, decision 2)."""
-        raise Unavailable(
-            f"No chat model is loaded: '{self._worker.model.name}' is a speech-to-text model, served on /v1/audio/transcriptions",
-            code="no_chat_model",
-        )
-
     def _model(self) -> dict[str, Any]:
-        """The loaded model as OpenAI lists one, with what it can do (contracts/engine.md, decision 15)."""
-        settings, facts = self._settings, self._worker.facts
-        if facts is None:
+        """The loaded model as OpenAI lists one."""
+        if self._worker.facts is None:
             raise Loading("Loading model", retry_after=1)
-        openai = settings.api == "openai"
-        return {
-            "id": facts.name,
-            "object": "model",
-            "created": self._started,
-            "owned_by": "openproxy",
-            "meta": {
-                "kind": facts.kind,
-                "modalities": {"input": ["audio"], "output": ["text"]},
-                "formats": [name for name in formats.NAMES if name != "diarized_json"] if openai else ["json"],
-                "languages": list(facts.languages),
-                "translates": facts.translates,
-                "word_timestamps": facts.word_timestamps,
-                "limits": {
-                    "max_seconds": settings.max_seconds,
-                    "max_bytes": settings.max_bytes,
-                    "max_parts": settings.max_parts,
-                    "max_rate": settings.max_rate,
-                    "max_channels": settings.max_channels,
-                    "parallel": self._worker.model.parallel,
-                    "queue": self._worker.settings.queue,
-                    "timeout": self._worker.settings.timeout,
-                },
-            },
-        }
+        return model_facts.listed(self._worker.facts, self._settings, self._worker, created=self._started)
 
     def _route(self, exchange: Exchange) -> str:
         """A path of ours, or `other`: clients cannot make up labels."""

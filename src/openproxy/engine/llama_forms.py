@@ -1,4 +1,4 @@
-"""llama-server's fields for a model with a decoder of its own, and the translations that only such a model gives.
+"""llama-server's fields as settings of the loaded model, and the translations that only a Whisper model gives.
 
 Sources: contracts/engine.md, decisions 2, 11 and 12, section 11.
 """
@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from openproxy import languages
-from openproxy.engine.llama.fields import ask
+from openproxy.engine.llama.fields import Abilities, ask
 from openproxy.engine.llama.form import Form
 from openproxy.engine.llama.replies import Reply
 from openproxy.engine.models import ModelFacts, Options
@@ -40,16 +40,23 @@ class Translation:
 
 
 def transcription(form: Form, facts: ModelFacts, defaults: Options) -> Transcription:
-    """Read the fields in llama-server's order. Raises BadRequest with its messages; UnknownLanguage."""
-    asked = ask(form)
+    """Read the fields in llama-server's order. Raises BadRequest with its messages; UnknownLanguage with Whisper.
+
+    A chat model is told the language as it was sent (decision 11).
+    """
+    asked = ask(form, Abilities(grammar=facts.grammar, samplers=facts.samplers))
     unlimited = asked.max_tokens is None or asked.max_tokens == -1
     options = Options(
-        language=_language(asked.language, facts),
+        language=asked.language or None if facts.kind == "chat" else _language(asked.language, facts),
         prompt=asked.prompt or None,
         temperature=defaults.temperature if asked.temperature is None else asked.temperature,
         vad=defaults.vad,
         max_tokens=defaults.max_tokens if unlimited else asked.max_tokens,
         stop=asked.stop,
+        grammar=asked.grammar,
+        samplers=asked.samplers or None,
+        reasoning_format=asked.reasoning_format,
+        reasoning_effort=asked.reasoning_effort,
     )
     return Transcription(asked.file, options, asked.stream, asked.late)
 

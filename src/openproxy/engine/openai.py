@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 
 from openproxy import formats, languages
+from openproxy.engine.model_facts import formats_of
 from openproxy.engine.models import ModelFacts, Options
 from openproxy.errors import BadRequest, FormatUnavailable
 from openproxy.upload import Upload
@@ -45,12 +46,10 @@ def read(form: Form, facts: ModelFacts, defaults: Options, *, translate: bool) -
     granularities = _granularities(form, response_format)
     stream = _stream(form, response_format)
     temperature = _temperature(form)
-    known = facts.languages if facts.multilingual else None
-    language = languages.normalise(_field(form, "language"), known)
     return Wanted(
         upload,
         Options(
-            language=None if language is None else language.code,
+            language=_language(form, facts),
             prompt=_field(form, "prompt") or None,
             temperature=defaults.temperature if temperature is None else temperature,
             translate=translate,
@@ -107,10 +106,25 @@ def _field(form: Form, name: str) -> str:
     return values[-1][1] if values else ""
 
 
+def _language(form: Form, facts: ModelFacts) -> str | None:
+    """A code; for a chat model the text as it was sent (contracts/engine.md, decision 11)."""
+    value = _field(form, "language")
+    if facts.kind == "chat":
+        return value or None
+    language = languages.normalise(value, facts.languages if facts.multilingual else None)
+    return None if language is None else language.code
+
+
 def _check_format(name: str, facts: ModelFacts, *, translate: bool) -> None:
-    if name != "diarized_json":
+    allowed = formats_of(facts)
+    if name in allowed:
         return
-    others = ", ".join(other for other in formats.NAMES if other != name)
+    others = ", ".join(allowed)
+    if facts.kind == "chat":
+        raise FormatUnavailable(
+            f"The model '{facts.name}' gives no times, so that there is no {name}; allowed are: {others}",
+            param="response_format",
+        )
     if translate:
         raise FormatUnavailable(
             f"A translation cannot be made into diarized_json; allowed are: {others}", param="response_format"

@@ -51,15 +51,19 @@ class Transcriptions:
             await self._answer_openai(exchange, translate=False)
             return
         with closing(await self._read_llama(exchange)) as body:
+            if self._facts.takes_audio is False:
+                raise replies.no_audio_input()
             asked = llama_forms.transcription(body, self._facts, self._defaults)
             job = self._job(asked.upload, asked.options, shortest=_ONE_SAMPLE, late=asked.late)
             await exchange.while_connected(self._answer_llama(exchange, job, stream=asked.stream))
 
     async def translate(self, exchange: Exchange) -> None:
-        """What was said, in English."""
+        """What was said, in English. In llama-server's API only a Whisper model has this route."""
         if self._openai:
             await self._answer_openai(exchange, translate=True)
             return
+        if self._facts.kind == "chat":
+            raise replies.no_route(exchange.method)
         with closing(await self._read_llama(exchange)) as body:
             asked = llama_forms.translation(body, self._facts, self._defaults)
             job = self._job(asked.upload, asked.options, shortest=_ONE_SAMPLE)
@@ -107,6 +111,10 @@ class Transcriptions:
 
     async def _answer_openai(self, exchange: Exchange, *, translate: bool) -> None:
         with closing(await self._read_openai(exchange)) as body:
+            if self._facts.takes_audio is False:
+                raise replies.no_audio_input()
+            if translate and not self._facts.translates and self._facts.kind == "chat":
+                raise BadRequest(f"The model '{self._facts.name}' transcribes and does not translate", param="model")
             wanted = openai.read(body, self._facts, self._defaults, translate=translate)
             job = self._job(wanted.upload, wanted.options, shortest=openai.SHORTEST_SECONDS)
             await exchange.while_connected(self._answer_wanted(exchange, job, wanted))

@@ -15,9 +15,11 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import Any, overload
 
 from openproxy.engine import worker_messages as messages
 from openproxy.engine.models import Item, ModelFacts, Progress
+from openproxy.engine.models.chat import Finish, Step
 from openproxy.errors import Busy, Loading, OpenProxyError, TimedOut, Unavailable, WorkerDied
 from openproxy.transcript import Transcript
 
@@ -55,8 +57,8 @@ class _Request:
     """A job with what is known of its work."""
 
     number: int
-    job: messages.Job
-    inbox: asyncio.Queue[Item | OpenProxyError] = field(default_factory=asyncio.Queue)
+    job: messages.Job | messages.ChatJob
+    inbox: asyncio.Queue[Item | Step | OpenProxyError] = field(default_factory=asyncio.Queue)
     started: float = 0.0
     seconds: float = 0.0
     """Length of the recording, as far as it is known."""
@@ -120,8 +122,14 @@ class Worker:
             await self.stop()
             raise
 
-    async def submit(self, job: messages.Job) -> AsyncGenerator[Item]:
-        """Have a job done: segments and progress as they come, the Transcript last. Closing it ends the work.
+    @overload
+    def submit(self, job: messages.Job) -> AsyncGenerator[Item]: ...
+
+    @overload
+    def submit(self, job: messages.ChatJob) -> AsyncGenerator[Step | Progress]: ...
+
+    async def submit(self, job: messages.Job | messages.ChatJob) -> AsyncGenerator[Any]:
+        """Have a job done: what is found as it comes, the Transcript or Finish last. Closing it ends the work.
 
         Raises, when first asked for an item: Loading, Busy, Unavailable while draining or while the model cannot be
         loaded again; then what the model or the decoder raises, TimedOut, WorkerDied.
@@ -133,7 +141,7 @@ class Worker:
                 if isinstance(item, OpenProxyError):
                     raise item
                 yield item
-                if isinstance(item, Transcript):
+                if isinstance(item, Transcript | Finish):
                     return
         finally:
             self._leave(request)
@@ -161,7 +169,7 @@ class Worker:
                 await self._supervisor
             self._supervisor = None
 
-    def _admit(self, job: messages.Job) -> _Request:
+    def _admit(self, job: messages.Job | messages.ChatJob) -> _Request:
         if self._draining:
             raise Unavailable("The server is shutting down.", code="shutting_down", retry_after=5)
         if self._facts is None:

@@ -3,6 +3,7 @@
 import pickle
 import struct
 from asyncio import StreamReader, to_thread
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 
 from openproxy.audio.limits import Limits
 from openproxy.engine.models import Item, ModelFacts, Options
-from openproxy.engine.models.chat import ChatSettings
+from openproxy.engine.models.chat import Ask, ChatSettings, Step
 from openproxy.errors import OpenProxyError
 
 _LENGTH = struct.Struct("!Q")
@@ -68,11 +69,34 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation, its recordings not decoded yet."""
+
+    role: str
+    content: tuple[str | bytes, ...]
+    """Texts, and recordings in any container, in their order."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Its further keys, such as `tool_calls`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatJob:
+    """A conversation that a chat model is to answer."""
+
+    turns: tuple[Turn, ...]
+    limits: Limits
+    """Of each recording; `max_seconds` of all of them together."""
+    ask: Ask = field(default_factory=Ask)
+    strict_containers: bool = False
+    """As in Job."""
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """To the worker: do this job. Sent only while it has a free slot."""
 
     number: int
-    job: Job
+    job: Job | ChatJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +132,10 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """From the worker: the next item of a job's answer."""
+    """From the worker: the next item of a job's answer; a step is of a ChatJob."""
 
     number: int
-    item: Item
+    item: Item | Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,9 @@ from openproxy.audio import RATE, open_audio
 from openproxy.engine import freed_memory
 from openproxy.engine import worker_messages as messages
 from openproxy.engine.models import Progress, Transcriber
-from openproxy.errors import AudioUnreadable, BadRequest, ModelUnusable, OpenProxyError
+from openproxy.engine.models.chat import Clip, Message, Waiting
+from openproxy.engine.models.chat_transcriber import ChatTranscriber
+from openproxy.errors import AudioUnreadable, BadRequest, ModelUnusable, NotSupported, OpenProxyError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +65,34 @@ class _WatchedAudio:
             raise BadRequest(self._job.late)
 
 
+class _Heard:
+    """The recordings of a conversation as they are decoded; their length together is limited."""
+
+    def __init__(self, job: messages.ChatJob, takes_audio: bool | None, cancelled: threading.Event):
+        self.seconds = 0.0
+        self._job = job
+        self._takes_audio = takes_audio
+        self._cancelled = cancelled
+
+    def part(self, content: str | bytes) -> str | Clip:
+        """A part of a message as the model takes it. Raises AudioError, _Cancelled, NotSupported."""
+        if isinstance(content, str):
+            return content
+        if self._takes_audio is False:
+            raise NotSupported("The current model does not support audio input.")
+        import numpy as np
+
+        blocks = [np.empty(0, np.float32)]
+        with open_audio(content, self._job.limits, strict_containers=self._job.strict_containers) as audio:
+            for block in audio.blocks():
+                if self._cancelled.is_set():
+                    raise _Cancelled
+                self.seconds += len(block) / RATE
+                self._job.limits.check_seconds(self.seconds, complete=False)
+                blocks.append(block)
+        return Clip(np.concatenate(blocks))
+
+
 class _Process:
     """The loaded model between its two pipes."""
 
@@ -104,11 +134,14 @@ class _Process:
                         self._send(messages.Pong())
         _end(0)
 
-    def _work(self, model: Transcriber, number: int, job: messages.Job) -> None:
+    def _work(self, model: Transcriber, number: int, job: messages.Job | messages.ChatJob) -> None:
         error: OpenProxyError | None = None
         cancelled = self._cancelled[number]
         try:
-            self._transcribe(model, number, job, cancelled)
+            if isinstance(job, messages.ChatJob):
+                self._chat(model, number, job, cancelled)
+            else:
+                self._transcribe(model, number, job, cancelled)
         except _Cancelled:
             pass
         except OpenProxyError as refused:
@@ -116,9 +149,10 @@ class _Process:
         except MemoryError:
             error = OpenProxyError("Not enough memory for this recording", code="out_of_memory")
         except Exception:
+            what = "chat completion" if isinstance(job, messages.ChatJob) else "audio transcription"
             if not cancelled.is_set():
-                _log.exception("A transcription failed")
-            error = OpenProxyError("audio transcription failed")
+                _log.exception("A %s failed", what)
+            error = OpenProxyError(f"{what} failed")
         del self._cancelled[number]
         self._send(messages.Ended(number, error))
         if not self._cancelled:
@@ -135,6 +169,19 @@ class _Process:
                     if cancelled.is_set():
                         raise _Cancelled
                     self._send(messages.Found(number, item))
+
+    def _chat(self, model: Transcriber, number: int, job: messages.ChatJob, cancelled: threading.Event) -> None:
+        if not isinstance(model, ChatTranscriber):
+            raise NotSupported("The current model does not chat.")
+        heard = _Heard(job, model.chat.takes_audio, cancelled)
+        told = [Message(turn.role, tuple(map(heard.part, turn.content)), turn.more) for turn in job.turns]
+        self._send(messages.Found(number, Progress(0.0, heard.seconds)))
+        with closing(model.chat.stream(told, job.ask)) as steps:  # type: ignore[type-var]
+            for step in steps:
+                if cancelled.is_set():
+                    raise _Cancelled
+                if not isinstance(step, Waiting):
+                    self._send(messages.Found(number, step))
 
     def _send(self, message: messages.FromWorker) -> None:
         data = messages.frame(message)

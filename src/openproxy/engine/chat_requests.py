@@ -1,0 +1,211 @@
+"""OpenAI's chat request: what its fields ask for, and why one cannot be served.
+
+Sources: platform.openai.com/docs/api-reference/chat/create; llama-server's README for the fields that OpenAI does not
+have (`n_predict`, `top_k`, `min_p`, `grammar`, `samplers`, `reasoning_format`); contracts/engine.md, decisions 2, 5 and 12.
+"""
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from openproxy.engine.llama.fields import REASONING_FORMATS
+from openproxy.engine.llama.json_syntax import syntax_error
+from openproxy.engine.models.chat import Ask
+from openproxy.engine.worker_messages import Turn
+from openproxy.errors import BadRequest
+
+PASSED_ON = (
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "response_format",
+    "presence_penalty",
+    "frequency_penalty",
+    "repeat_penalty",
+    "logit_bias",
+    "chat_template_kwargs",
+)
+"""What only some backends know; the others refuse it by name."""
+_WITHOUT_EFFECT = {
+    "tools": [],
+    "response_format": {"type": "text"},
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "logit_bias": {},
+    "chat_template_kwargs": {},
+}
+"""Values that ask for nothing, so that no backend needs to know them."""
+_MESSAGE_KEYS = ("name", "tool_calls", "tool_call_id", "reasoning_content")
+_LIMITS = ("max_completion_tokens", "max_tokens", "n_predict")
+"""In the order in which they count."""
+_LARGEST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one request asks for."""
+
+    turns: tuple[Turn, ...]
+    ask: Ask
+    stream: bool
+    include_usage: bool
+    """Whether a stream tells the usage in a chunk of its own."""
+
+
+def read(body: bytes, defaults: Ask, *, max_recordings: int, max_bytes: int) -> Wanted:
+    """Check every field that is known and leave the others alone; `defaults` gives what is not said.
+
+    At most `max_recordings`, each of `max_bytes`. Raises BadRequest, its `param` naming the field.
+    """
+    fields = _fields(body)
+    stream = _of_type(fields, "stream", bool, "true or false") or False
+    options = _of_type(fields, "stream_options", dict, "an object") or {}
+    if fields.get("n") not in (None, 1):
+        raise _wrong("n", "1, as one answer is made for a request")
+    for name in ("logprobs", "top_logprobs"):
+        if fields.get(name) not in (None, False, 0):
+            raise BadRequest(f"{name} is not available", param=name, code="unsupported_parameter")
+    turns = _turns(fields.get("messages"), max_bytes)
+    recordings = sum(isinstance(part, bytes) for turn in turns for part in turn.content)
+    if recordings > max_recordings:
+        raise BadRequest(f"the messages hold {recordings} recordings, maximum is {max_recordings}", param="messages")
+    return Wanted(
+        turns, _ask(fields, defaults), stream, _of_type(options, "include_usage", bool, "true or false") or False
+    )
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    if error := syntax_error(body):
+        raise BadRequest(error, code="invalid_json")
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        raise BadRequest("The JSON of the body is nested too deeply, or its numbers are too long") from None
+    if not isinstance(fields, dict):
+        raise BadRequest("The body must be a JSON object", code="invalid_type")
+    return fields
+
+
+def _ask(fields: Mapping[str, Any], defaults: Ask) -> Ask:
+    temperature = _number(fields, "temperature", 0, math.inf)
+    limits = [limit for name in _LIMITS if (limit := _whole(fields, name, -1, _LARGEST)) is not None]
+    reasoning_format = _of_type(fields, "reasoning_format", str, "a string")
+    if reasoning_format is not None and reasoning_format not in REASONING_FORMATS:
+        raise _wrong("reasoning_format", f"one of {', '.join(REASONING_FORMATS)}")
+    return Ask(
+        temperature=defaults.temperature if temperature is None else temperature,
+        top_k=_whole(fields, "top_k", -1, _LARGEST),
+        top_p=_number(fields, "top_p", 0, 1),
+        min_p=_number(fields, "min_p", 0, 1),
+        seed=_whole(fields, "seed", -(2**63), 2**63 - 1),
+        max_tokens=next((limit for limit in limits if limit >= 0), defaults.max_tokens),
+        stop=_strings(fields, "stop"),
+        grammar=_of_type(fields, "grammar", str, "a string") or "",
+        samplers=_samplers(fields),
+        reasoning_format=reasoning_format,
+        reasoning_effort=_of_type(fields, "reasoning_effort", str, "a string"),
+        more={
+            name: fields[name]
+            for name in PASSED_ON
+            if fields.get(name) is not None and not (name in _WITHOUT_EFFECT and fields[name] == _WITHOUT_EFFECT[name])
+        },
+    )
+
+
+def _turns(messages: Any, max_bytes: int) -> tuple[Turn, ...]:
+    if messages is None:
+        raise BadRequest("Missing required field: messages", param="messages", code="missing_required_parameter")
+    if not isinstance(messages, list) or not messages:
+        raise _wrong("messages", "an array of at least one message")
+    return tuple(_turn(message, f"messages[{at}]", max_bytes) for at, message in enumerate(messages))
+
+
+def _turn(message: Any, where: str, max_bytes: int) -> Turn:
+    if not isinstance(message, dict):
+        raise _wrong(where, "an object")
+    role, content = message.get("role"), message.get("content")
+    if not isinstance(role, str) or not role:
+        raise _wrong(f"{where}.role", "a string such as 'user'")
+    more = {name: message[name] for name in _MESSAGE_KEYS if message.get(name) is not None}
+    if content is None and not more.get("tool_calls"):
+        raise _wrong(f"{where}.content", "a string or an array of parts")
+    if isinstance(content, str):
+        return Turn(role, (content,), more)
+    if not isinstance(content, list | None):
+        raise _wrong(f"{where}.content", "a string or an array of parts")
+    parts = (_part(part, f"{where}.content[{at}]", max_bytes) for at, part in enumerate(content or ()))
+    return Turn(role, tuple(parts), more)
+
+
+def _part(part: Any, where: str, max_bytes: int) -> str | bytes:
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind == "text":
+        if not isinstance(part.get("text"), str):
+            raise _wrong(f"{where}.text", "a string")
+        text: str = part["text"]
+        return text
+    if kind == "input_audio":
+        return _recording(part.get("input_audio"), f"{where}.input_audio", max_bytes)
+    raise _wrong(f"{where}.type", "'text' or 'input_audio'")
+
+
+def _recording(audio: Any, where: str, max_bytes: int) -> bytes:
+    """The bytes of a recording; its `format` is not needed, as the bytes tell it."""
+    if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):
+        raise _wrong(f"{where}.data", "a string: the file in base64")
+    if not isinstance(audio.get("format"), str | None):
+        raise _wrong(f"{where}.format", "a string such as 'wav'")
+    try:
+        data = base64.b64decode(audio["data"], validate=True)
+    except (binascii.Error, ValueError):
+        raise _wrong(f"{where}.data", "the file in base64, and nothing before it") from None
+    if len(data) > max_bytes:
+        raise BadRequest(f"audio upload is {len(data)} bytes, maximum is {max_bytes} bytes", param=f"{where}.data")
+    return data
+
+
+def _strings(fields: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = fields.get(name)
+    values = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(values, list) or not all(isinstance(text, str) for text in values):
+        raise _wrong(name, "a string or an array of strings")
+    return tuple(text for text in values if text)
+
+
+def _samplers(fields: Mapping[str, Any]) -> str | tuple[str, ...] | None:
+    value = fields.get("samplers")
+    return value if value is None or isinstance(value, str) else _strings(fields, "samplers")
+
+
+def _number(fields: Mapping[str, Any], name: str, least: float, most: float) -> float | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        wanted = f"a number from {least:g} to {most:g}" if most < math.inf else f"a number not below {least:g}"
+        raise _wrong(name, wanted)
+    return min(float(value), 1e30) if isinstance(value, float) or value < 2**53 else 1e30
+
+
+def _whole(fields: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise _wrong(name, f"a whole number from {least} to {most}")
+    return value
+
+
+def _of_type(fields: Mapping[str, Any], name: str, kind: type[Any], wanted: str) -> Any:
+    value = fields.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise _wrong(name, wanted)
+    return value
+
+
+def _wrong(param: str, wanted: str) -> BadRequest:
+    return BadRequest(f"'{param}' must be {wanted}", param=param, code="invalid_value")
