@@ -31,7 +31,7 @@ class Program:
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     finished: Finished
-    first_text: float
+    mark: str
     errors: float
     seconds: float
 
@@ -106,14 +106,12 @@ def _outcome(program: Program, clips: Sequence[Clip], scratch: Path) -> _Outcome
         finished = run(program.command([clip.path for clip in clips], out))
         files = [out / f"{clip.path.stem}.txt" for clip in clips]
         texts = [file.read_text(encoding="utf-8") if file.exists() else finished.text for file in files]
-    return _Outcome(
-        finished, finished.first(program.mark), word_error_rate(clips, texts), sum(clip.seconds for clip in clips)
-    )
+    return _Outcome(finished, program.mark, word_error_rate(clips, texts), sum(clip.seconds for clip in clips))
 
 
 def _cells(workload: str, outcomes: Sequence[_Outcome]) -> Iterator[str]:
     if workload == "first":
-        yield f"{median(outcome.first_text for outcome in outcomes):.2f}"
+        yield f"{median(outcome.finished.first(outcome.mark) for outcome in outcomes):.2f}"
         yield f"{median(outcome.finished.cpu for outcome in outcomes):.2f}"
         return
     yield f"{median(outcome.errors for outcome in outcomes):.1%}"
