@@ -57,6 +57,10 @@ _IMAGES = (
 
 _HEAD_BYTES = 12
 _READ_BYTES = 64 * 1024
+_MAX_JUMPS = 1000
+"""Seeks without a read, beyond which a file ends for ffmpeg: it makes a few for each chunk, and here is nothing else."""
+_MAX_CHUNKS = 1000
+"""Chunks of a wav among which its audio is looked for."""
 _MAX_PIXELS = 1 << 24
 """Beyond it no picture is decoded while ffmpeg looks for the streams of a file."""
 
@@ -74,6 +78,7 @@ class Source:
         else:
             self._file = source
         self._start = 0
+        self._jumps = 0
         self.size = self._file.seek(0, os.SEEK_END)
         """In bytes."""
 
@@ -85,10 +90,14 @@ class Source:
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes from here on."""
+        jumps, self._jumps = self._jumps, 0
+        if jumps > _MAX_JUMPS:
+            self.size = self.tell()
         return self._file.read(max(0, min(size, self.size - self.tell())))
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """As a file does."""
+        self._jumps += 1
         origin = {os.SEEK_SET: 0, os.SEEK_CUR: self.tell(), os.SEEK_END: self.size}[whence]
         return self._file.seek(self._start + origin + offset) - self._start
 
@@ -126,7 +135,8 @@ def open_container(source: Source, *, strict: bool) -> tuple[InputContainer, Aud
 
     Raises AudioUnreadable (unrecognised_audio, damaged_audio, no_audio_track). The caller closes the container.
     """
-    source.seek(0)
+    clip = source.part(0, _end_of_audio(source))
+    clip.seek(0)
     options = {
         "format_whitelist": ",".join(_STRICT_DEMUXERS if strict else _DEMUXERS),
         "protocol_whitelist": "",
@@ -135,7 +145,7 @@ def open_container(source: Source, *, strict: bool) -> tuple[InputContainer, Aud
     }
     try:
         container = av.open(
-            source, "r", options=options, metadata_errors="replace", buffer_size=_READ_BYTES, io_open=_refuse
+            clip, "r", options=options, metadata_errors="replace", buffer_size=_READ_BYTES, io_open=_refuse
         )
     except BAD_INPUT:
         raise _unrecognised(source, strict=strict) from None
@@ -186,19 +196,32 @@ def _check_strictly(source: Source, head: bytes) -> None:
         raise AudioUnreadable(
             f"the file is not recognised as audio; accepted are {STRICTLY_ACCEPTED}", code="unrecognised_audio"
         )
-    if wave and _declares_no_data(source):
+    if wave and (chunk := _data_chunk(source)) is not None and not chunk[1]:
         raise AudioUnreadable("the wav header declares 0 bytes of audio", code="no_samples")
 
 
-def _declares_no_data(source: Source) -> bool:
-    """Whether the first `data` chunk of a wav has the size 0."""
+def _end_of_audio(source: Source) -> int:
+    """Where the audio of a wav ends that says so, else the size of the file.
+
+    What follows is tags, or what a recorder had reserved: zeros, which ffmpeg takes for millions of empty chunks.
+    """
+    chunk = _data_chunk(source) if _matches(source.peek(0, _HEAD_BYTES), b"RIFF....WAVE") else None
+    return min(sum(chunk), source.size) if chunk is not None and chunk[1] else source.size
+
+
+def _data_chunk(source: Source) -> tuple[int, int] | None:
+    """Where the audio of a wav begins and the bytes that it declares; None where there is no `data` among its chunks."""
     position = _HEAD_BYTES
-    while len(chunk := source.peek(position, 8)) == 8:
+    for _ in range(_MAX_CHUNKS):
+        chunk = source.peek(position, 8)
+        if len(chunk) < 8:
+            return None
         size = int.from_bytes(chunk[4:], "little")
+        position += 8
         if chunk[:4] == b"data":
-            return size == 0
-        position += 8 + size + size % 2
-    return False
+            return position, size
+        position += size + size % 2
+    return None
 
 
 def _kind(head: bytes, beginnings: tuple[tuple[bytes, str], ...]) -> str | None:
