@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from urllib.parse import quote
 
 import uvicorn
 
@@ -126,7 +127,7 @@ def _announce(listener: socket.socket, model: ModelSettings, settings: EngineSet
     key = ' -H "Authorization: Bearer KEY"' if settings.keys else ""
     print(  # noqa: T201
         f"openproxy-engine serves {model.reference} on {url}"
-        f" - try: curl {url}{settings.prefix}/v1/audio/transcriptions{key} -F file=@speech.wav",
+        f" - try: curl {url}{quote(settings.prefix)}/v1/audio/transcriptions{key} -F file=@speech.wav",
         file=sys.stderr,
         flush=True,
     )

@@ -21,6 +21,15 @@ def test_keys(authorization: str | None, x_api_key: str | None, let_in: bool) ->
     assert authorised((), authorization, x_api_key) is True
 
 
+@pytest.mark.parametrize("key", ["schl\u00fcssel", "\u043a\u043b\u044e\u0447-\U0001f511", "two words", "Bearer x"])
+def test_keys_of_any_text(key: str) -> None:
+    sent = key.encode().decode("latin-1")
+    assert authorised((*KEYS, key), f"Bearer {sent}", None)
+    assert authorised((*KEYS, key), None, f"Bearer {sent}")
+    assert not authorised(KEYS, f"Bearer {sent}", None)
+    assert not authorised((key,), f"Bearer {sent}\u0100", None)
+
+
 @pytest.mark.parametrize(
     ("target", "path"),
     [

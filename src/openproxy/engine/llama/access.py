@@ -43,11 +43,12 @@ def authorised(keys: Collection[str], authorization: str | None, x_api_key: str 
     """Whether the headers carry one of the keys; True where there are no keys.
 
     `Bearer ` with exactly one space is taken off, `X-Api-Key` counts only where `Authorization` is absent or empty.
+    The values are as an HTTP server decodes them, a character for each byte; a key beyond ASCII is sent as UTF-8.
     """
     if not keys:
         return True
     given = (authorization or "").strip(" \t") or (x_api_key or "").strip(" \t")
-    sent = given.removeprefix("Bearer ").encode("utf-8", "surrogateescape")
+    sent = given.removeprefix("Bearer ").encode("latin-1", "replace")
     matches = [hmac.compare_digest(sent, key.encode("utf-8", "surrogateescape")) for key in keys]
     return any(matches)
 
