@@ -18,18 +18,21 @@ from openproxy.engine.models.chat import Ask
 from openproxy.engine.worker_messages import Turn
 from openproxy.errors import BadRequest
 
-PASSED_ON = (
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "response_format",
-    "presence_penalty",
-    "frequency_penalty",
-    "repeat_penalty",
-    "logit_bias",
-    "chat_template_kwargs",
-)
-"""What only some backends know; the others refuse it by name."""
+_OBJECT, _LIST, _STRING, _TRUTH, _NUMBER = "an object", "an array", "a string", "true or false", "a number"
+_TYPES: Mapping[str, Any] = {_OBJECT: dict, _LIST: list, _STRING: str, _TRUTH: bool, _NUMBER: int | float}
+
+PASSED_ON = {
+    "tools": (_LIST,),
+    "tool_choice": (_STRING, _OBJECT),
+    "parallel_tool_calls": (_TRUTH,),
+    "response_format": (_OBJECT,),
+    "presence_penalty": (_NUMBER,),
+    "frequency_penalty": (_NUMBER,),
+    "repeat_penalty": (_NUMBER,),
+    "logit_bias": (_OBJECT, _LIST),
+    "chat_template_kwargs": (_OBJECT,),
+}
+"""What only some backends know, the others refuse it by name -> what it may be."""
 _WITHOUT_EFFECT = {
     "tools": [],
     "response_format": {"type": "text"},
@@ -39,7 +42,12 @@ _WITHOUT_EFFECT = {
     "chat_template_kwargs": {},
 }
 """Values that ask for nothing, so that no backend needs to know them."""
-_MESSAGE_KEYS = ("name", "tool_calls", "tool_call_id", "reasoning_content")
+_MESSAGE_KEYS = {
+    "name": (_STRING,),
+    "tool_calls": (_LIST,),
+    "tool_call_id": (_STRING,),
+    "reasoning_content": (_STRING,),
+}
 _LIMITS = ("max_completion_tokens", "max_tokens", "n_predict")
 """In the order in which they count."""
 _LARGEST = 2**31 - 1
@@ -62,8 +70,8 @@ def read(body: bytes, defaults: Ask, *, max_recordings: int, max_bytes: int) -> 
     At most `max_recordings`, each of `max_bytes`. Raises BadRequest, its `param` naming the field.
     """
     fields = _fields(body)
-    stream = _of_type(fields, "stream", bool, "true or false") or False
-    options = _of_type(fields, "stream_options", dict, "an object") or {}
+    stream = _one_of(fields, "stream", _TRUTH) or False
+    options = _one_of(fields, "stream_options", _OBJECT) or {}
     if fields.get("n") not in (None, 1):
         raise _wrong("n", "1, as one answer is made for a request")
     for name in ("logprobs", "top_logprobs"):
@@ -73,9 +81,7 @@ def read(body: bytes, defaults: Ask, *, max_recordings: int, max_bytes: int) -> 
     recordings = sum(isinstance(part, bytes) for turn in turns for part in turn.content)
     if recordings > max_recordings:
         raise BadRequest(f"the messages hold {recordings} recordings, maximum is {max_recordings}", param="messages")
-    return Wanted(
-        turns, _ask(fields, defaults), stream, _of_type(options, "include_usage", bool, "true or false") or False
-    )
+    return Wanted(turns, _ask(fields, defaults), stream, _one_of(options, "include_usage", _TRUTH) or False)
 
 
 def _fields(body: bytes) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def _fields(body: bytes) -> dict[str, Any]:
 def _ask(fields: Mapping[str, Any], defaults: Ask) -> Ask:
     temperature = _number(fields, "temperature", 0, math.inf)
     limits = [limit for name in _LIMITS if (limit := _whole(fields, name, -1, _LARGEST)) is not None]
-    reasoning_format = _of_type(fields, "reasoning_format", str, "a string")
+    reasoning_format = _one_of(fields, "reasoning_format", _STRING)
     if reasoning_format is not None and reasoning_format not in REASONING_FORMATS:
         raise _wrong("reasoning_format", f"one of {', '.join(REASONING_FORMATS)}")
     return Ask(
@@ -104,14 +110,14 @@ def _ask(fields: Mapping[str, Any], defaults: Ask) -> Ask:
         seed=_whole(fields, "seed", -(2**63), 2**63 - 1),
         max_tokens=next((limit for limit in limits if limit >= 0), defaults.max_tokens),
         stop=_strings(fields, "stop"),
-        grammar=_of_type(fields, "grammar", str, "a string") or "",
+        grammar=_one_of(fields, "grammar", _STRING) or "",
         samplers=_samplers(fields),
         reasoning_format=reasoning_format,
-        reasoning_effort=_of_type(fields, "reasoning_effort", str, "a string"),
+        reasoning_effort=_one_of(fields, "reasoning_effort", _STRING),
         more={
-            name: fields[name]
-            for name in PASSED_ON
-            if fields.get(name) is not None and not (name in _WITHOUT_EFFECT and fields[name] == _WITHOUT_EFFECT[name])
+            name: value
+            for name, value in _known(fields, PASSED_ON).items()
+            if not (name in _WITHOUT_EFFECT and value == _WITHOUT_EFFECT[name])
         },
     )
 
@@ -130,7 +136,7 @@ def _turn(message: Any, where: str, max_bytes: int) -> Turn:
     role, content = message.get("role"), message.get("content")
     if not isinstance(role, str) or not role:
         raise _wrong(f"{where}.role", "a string such as 'user'")
-    more = {name: message[name] for name in _MESSAGE_KEYS if message.get(name) is not None}
+    more = _known(message, _MESSAGE_KEYS, f"{where}.")
     if content is None and not more.get("tool_calls"):
         raise _wrong(f"{where}.content", "a string or an array of parts")
     if isinstance(content, str):
@@ -200,11 +206,20 @@ def _whole(fields: Mapping[str, Any], name: str, least: int, most: int) -> int |
     return value
 
 
-def _of_type(fields: Mapping[str, Any], name: str, kind: type[Any], wanted: str) -> Any:
+def _known(fields: Mapping[str, Any], known: Mapping[str, tuple[str, ...]], where: str = "") -> dict[str, Any]:
+    """The fields of these names that say anything."""
+    found = {name: _one_of(fields, name, *kinds, where=where) for name, kinds in known.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _one_of(fields: Mapping[str, Any], name: str, *kinds: str, where: str = "") -> Any:
+    """A value of one of these kinds, None where there is none. To Python, true and false are numbers as well."""
     value = fields.get(name)
-    if value is not None and not isinstance(value, kind):
-        raise _wrong(name, wanted)
-    return value
+    if value is None or any(
+        isinstance(value, _TYPES[kind]) for kind in kinds if (kind == _TRUTH) == isinstance(value, bool)
+    ):
+        return value
+    raise _wrong(where + name, " or ".join(kinds))
 
 
 def _wrong(param: str, wanted: str) -> BadRequest:

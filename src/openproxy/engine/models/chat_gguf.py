@@ -31,6 +31,8 @@ _QUIET = 1
 """llama.cpp's verbosity at which only errors are written."""
 _ASKING_SECONDS = 30.0
 """Longest wait for the listener on loopback."""
+_SHOWN = 500
+"""Characters of an objection: it may repeat all of the request."""
 _COUNTED = 256
 """Prompts whose text tokens are remembered."""
 
@@ -112,7 +114,10 @@ class GgufChat:
                 return True
             return channel.left
 
-        self._server.handle_chat_completions(request, receive)
+        try:
+            self._server.handle_chat_completions(request, receive)
+        except (RuntimeError, ValueError) as error:  # what llama.cpp objects to before it begins: tools, schemas, keys
+            raise BadRequest(str(error)[:_SHOWN]) from error
         channel.put(answer.finish())
 
     def _counted(self, finish: Finish, messages: Sequence[Message]) -> Finish:

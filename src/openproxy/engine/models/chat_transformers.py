@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 import transformers
+from jinja2 import TemplateError
 from transformers import StoppingCriteria, StoppingCriteriaList
 
 from openproxy.audio import RATE
@@ -17,7 +18,7 @@ from openproxy.engine.models.chat import HOTTEST, Ask, ChatSettings, Clip, Delta
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.engine.models.chat_text import StopAt
 from openproxy.engine.models.chat_tokens import Detokenizer
-from openproxy.errors import ContextExceeded, ModelUnusable, NotSupported
+from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported
 from openproxy.transcript import Usage
 
 if TYPE_CHECKING:
@@ -117,17 +118,20 @@ class TransformersChat:
     def _inputs(self, messages: Sequence[Message], ask: Ask, templating: Mapping[str, Any]) -> Any:
         """What the model is given: tensors by name."""
         effort = {} if ask.reasoning_effort is None else {"reasoning_effort": ask.reasoning_effort}
-        with self._preparing:
-            inputs = self._processor.apply_chat_template(
-                [self._message(message) for message in messages],
-                chat_template=self.template,
-                add_generation_prompt=True,
-                tokenize=True,
-                return_dict=True,
-                return_tensors="pt",
-                **effort,
-                **templating,
-            )
+        try:
+            with self._preparing:
+                inputs = self._processor.apply_chat_template(
+                    [self._message(message) for message in messages],
+                    chat_template=self.template,
+                    add_generation_prompt=True,
+                    tokenize=True,
+                    return_dict=True,
+                    return_tensors="pt",
+                    **effort,
+                    **templating,
+                )
+        except (TemplateError, TypeError) as error:
+            raise BadRequest(f"the messages do not fit the model's chat template: {error}", param="messages") from error
         return inputs.to(self._model.device, dtype=self._model.dtype) if self.takes_audio else inputs
 
     def _message(self, message: Message) -> dict[str, Any]:
