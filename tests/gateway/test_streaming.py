@@ -205,20 +205,22 @@ class TestLive:
         assert gateway.kept() == []
 
     def test_one_account_needs_no_spool_two_do(self, gateway, upstream, watched):
-        def kept_meanwhile() -> int:
+        def kept_meanwhile(seconds: float) -> int:
+            """The spools on disk, after so many seconds if there are none before."""
             client = Client(gateway)
             client.send(opening(data=bytes(3 * MEGABYTE)))
             assert watched.first.wait(5)
-            time.sleep(0.2)
-            kept = len(list(gateway.spool.iterdir()))
+            end = time.monotonic() + seconds
+            while not (kept := len(list(gateway.spool.iterdir()))) and time.monotonic() < end:
+                time.sleep(0.02)
             client.send(b"\r\n--b--\r\n")
             client.end()
             assert client.answer()[0] == 200
             return kept
 
-        assert kept_meanwhile() == 0
+        assert kept_meanwhile(0.5) == 0
         gateway.connect("selfhosted-stt", watched.url, name="second", priority=1000)
-        assert kept_meanwhile() == 1
+        assert kept_meanwhile(10) == 1
         assert gateway.kept() == []
 
     @pytest.mark.parametrize("provider", ["deepgram", "huggingface"])
