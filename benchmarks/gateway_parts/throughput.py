@@ -37,10 +37,10 @@ class Scene:
 
 
 _WHOLE = (
-    Scene(1 * MB, 1, 2.0, 5),
-    Scene(1 * MB, 16, 3.0, 5),
-    Scene(1 * MB, 64, 3.0, 3),
-    Scene(25 * MB, 1, 3.0, 3),
+    Scene(1 * MB, 1, 2.0, 3),
+    Scene(1 * MB, 16, 2.0, 5),
+    Scene(1 * MB, 64, 3.0, 2),
+    Scene(25 * MB, 1, 2.0, 2),
     Scene(25 * MB, 16, 3.0, 1),
     Scene(25 * MB, 64, 3.0, 1),
 )

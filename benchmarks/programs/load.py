@@ -119,6 +119,7 @@ async def carry_out(order: Order) -> Outcome:
     """Send until time or number is used up."""
     request = request_of(order)
     address = urlsplit(order.url)
+    host, port = address.hostname or "", address.port or 80
     latencies: list[float] = []
     failures: list[str] = []
     begun = time.perf_counter()
@@ -133,7 +134,7 @@ async def carry_out(order: Order) -> Outcome:
             try:
                 if connection is None:
                     loop = asyncio.get_running_loop()
-                    _, connection = await loop.create_connection(Connection, address.hostname, address.port or 80)
+                    _, connection = await loop.create_connection(Connection, host, port)
                 problem = wrong(order, *await connection.post(request))
             except (OSError, httptools.HttpParserError) as error:
                 problem = f"{type(error).__name__} {error}"
