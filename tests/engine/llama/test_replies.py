@@ -70,7 +70,9 @@ def test_other_routes_and_methods(method: str, status: int) -> None:
 
 
 def test_a_context_that_is_too_small_says_both_sizes() -> None:
-    assert replies.failure(errors.ContextExceeded(561, 256)).body == (
+    message = "request (561 tokens) exceeds the available context size (256 tokens), try increasing it"
+    error = errors.ContextExceeded(message, prompt_tokens=561, context_tokens=256)
+    assert replies.failure(error).body == (
         b'{"error":{"code":400,"message":"request (561 tokens) exceeds the available context size (256 tokens), try increasing it",'
         b'"type":"exceed_context_size_error","n_prompt_tokens":561,"n_ctx":256}}'
     )
