@@ -22,8 +22,10 @@ REFUSED = {
 }
 
 
-async def answers_its_body(_scope: Scope, receive: Receive, send: Send) -> None:
-    """Says what the body was, a little later."""
+async def answers_its_body(scope: Scope, receive: Receive, send: Send) -> None:
+    """Says what the body was, a little later; on the path /late it begins to read late."""
+    if scope["path"] == "/late":
+        await asyncio.sleep(0.2)
     body, more = b"", True
     while more:
         message = await receive()
@@ -87,3 +89,18 @@ async def test_a_broken_body_is_refused_at_once(port: int) -> None:
     assert (await spoken(port, chunked + b"0\r\n\r\n", b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")).count(
         b"200 OK"
     ) == 2
+
+
+@pytest.mark.parametrize("path", [b"/", b"/late"])
+@pytest.mark.parametrize("sizes", [(1, 2, 3), (100_000, 1, 70_000), (300_000, 300_000)])
+async def test_a_body_arrives_whole_and_in_order(port: int, path: bytes, sizes: tuple[int, ...]) -> None:
+    pieces = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+    head = b"POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % (path, sum(sizes))
+    answer = await spoken(port, head, *pieces)
+    assert answer.partition(b"\r\n\r\n")[2] == b"body:" + b"".join(pieces)
+
+
+async def test_chunks_that_come_in_one_packet_are_one_body(port: int) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = await spoken(port, head + b"5\r\nhello\r\n1\r\n \r\n5\r\nworld\r\n0\r\n\r\n")
+    assert answer.partition(b"\r\n\r\n")[2] == b"body:hello world"
