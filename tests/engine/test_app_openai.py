@@ -119,6 +119,14 @@ def test_stream_of_segments(openai_engine: EngineServer, long_clip: Path) -> Non
     assert all(event["start"] <= event["end"] for event in segments)
 
 
+def test_stream_of_text_tells_no_segments(openai_engine: EngineServer) -> None:
+    events = events_of(openai_engine.post(CLIP, stream="true", response_format="text"))
+    assert {event["type"] for event in events if isinstance(event, dict)} == {
+        "transcript.text.delta",
+        "transcript.text.done",
+    }
+
+
 def test_silence_streams_done_alone(openai_engine: EngineServer) -> None:
     done, end = events_of(openai_engine.post("B07_digital_silence_5s.wav", stream="true"))
     assert done["type"] == "transcript.text.done"
