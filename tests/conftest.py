@@ -1,12 +1,15 @@
 """Fixtures that several rooms share."""
 
 import wave
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support import engine_server
+from fakes.recorder import Recorder, recorder
+from support import background, engine_server, gateway_server
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +45,27 @@ def long_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
             out.writeframes(once)
             out.writeframes(bytes(2 * parameters.framerate // 2))
     return path
+
+
+@pytest.fixture(scope="session")
+def running_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[gateway_server.Gateway]:
+    with gateway_server.running(tmp_path_factory.mktemp("gateway")) as running:
+        yield running
+
+
+@pytest.fixture
+def gateway(running_gateway: gateway_server.Gateway) -> gateway_server.Gateway:
+    """With the key KEY and nothing else in its store; its counters and usage rows are those of all tests so far."""
+    running_gateway.reset()
+    return running_gateway
+
+
+@pytest.fixture
+def upstream() -> Iterator[Callable[..., Recorder]]:
+    """Makes a running recorder out of its answers."""
+    with ExitStack() as stack:
+
+        def make(*answers: Any, **options: Any) -> Recorder:
+            return stack.enter_context(background.entered(recorder(*answers, **options)))
+
+        yield make

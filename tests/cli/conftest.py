@@ -1,13 +1,9 @@
-"""Data directories for commands, and upstreams that write down what reaches them."""
+"""Data directories for commands."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from fakes.recorder import Recorder, recorder
-from support import background
 from support.home import Home
 
 
@@ -26,14 +22,3 @@ def served(tmp_path_factory) -> Iterator[Home]:
     this.start()
     yield this
     this.stop()
-
-
-@pytest.fixture
-def upstream() -> Iterator[Callable[..., Recorder]]:
-    """Makes a running recorder out of its answers."""
-    with ExitStack() as stack:
-
-        def make(*answers: Any, **options: Any) -> Recorder:
-            return stack.enter_context(background.entered(recorder(*answers, **options)))
-
-        yield make

@@ -63,6 +63,14 @@ class TestKeys:
     def test_h26_where_a_key_is_looked_for(self, gateway, headers, message):
         assert refused(gateway, headers) == message
 
+    def test_a_key_with_spaces_in_each_of_its_places(self, gateway):
+        gateway.add_key("my own  key", "spaced")
+        for headers in ({"Authorization": "Bearer my own  key"}, {"x-api-key": "my own  key"}):
+            assert refused(gateway, headers) is None
+        assert refused(gateway, {}, "/v1/models?key=my+own++key") is None
+        for wrong in ("my own key", "my", "my own  key too"):
+            assert refused(gateway, {"Authorization": f"Bearer {wrong}"}) == "Invalid API key"
+
     def test_h26_a_key_in_the_query_comes_last(self, gateway):
         assert refused(gateway, {}, f"/v1/models?key={KEY}") is None
         assert refused(gateway, {"x-api-key": "wrong"}, f"/v1/models?key={KEY}") == "Invalid API key"

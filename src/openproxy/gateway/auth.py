@@ -19,20 +19,25 @@ class Caller:
     """The API key that was presented; None for the command line's token, and where no key is asked for."""
 
 
-def presented(exchange: Exchange) -> str | None:
-    """The key of a request: the first of its places that holds one; None where none does."""
-    return next(_presented(exchange), None)
+def presented(exchange: Exchange) -> tuple[str, ...]:
+    """The key of a request, from the first of its places that holds one; empty where none does.
+
+    After `Bearer`, the key is the second word; but a key may hold spaces, and then it is all that follows. Such a header
+    has two readings, the longer one first.
+    """
+    return next(_presented(exchange), ())
 
 
-def _presented(exchange: Exchange) -> Iterator[str]:
-    words = (exchange.header("authorization") or "").split()
-    if len(words) > 1 and words[0].lower() == "bearer":
-        yield words[1]
+def _presented(exchange: Exchange) -> Iterator[tuple[str, ...]]:
+    scheme, *rest = (exchange.header("authorization") or "").split(maxsplit=1) or [""]
+    if scheme.lower() == "bearer" and rest:
+        whole = rest[0].rstrip()
+        yield tuple(dict.fromkeys((whole, whole.split()[0])))
     for name in _HEADERS:
         if value := (exchange.header(name) or "").strip():
-            yield value
+            yield (value,)
     if value := (exchange.query("key") or "").strip():
-        yield value
+        yield (value,)
 
 
 class Guard:
@@ -43,12 +48,12 @@ class Guard:
 
     def key(self, exchange: Exchange, snapshot: Snapshot) -> Caller:
         """A valid, active API key, whatever the settings: what a HANDLER route asks for."""
-        secret = presented(exchange)
-        if secret is None:
+        readings = presented(exchange)
+        if not readings:
             raise Unauthorized("Missing API key")
-        found = snapshot.key(secret)
+        found = next(filter(None, map(snapshot.key, readings)), None)
         if found is None:
-            if self._is_cli(secret, exchange):
+            if self._is_cli(readings[-1], exchange):
                 return Caller()
             raise Unauthorized("Invalid API key")
         if not found.is_active:
@@ -66,7 +71,7 @@ class Guard:
 
         None where no key is presented and `requireLogin` is on: then the dashboard's session decides.
         """
-        if presented(exchange) is not None:
+        if presented(exchange):
             return self.key(exchange, snapshot)
         return None if snapshot.settings.require_login else Caller()
 

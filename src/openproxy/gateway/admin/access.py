@@ -76,7 +76,7 @@ def router(tier: Tier, tag: str) -> APIRouter:
 async def admit(tier: Tier, request: Request) -> None:
     """Let the request in, or raise Unauthorized or Forbidden."""
     exchange: Exchange = request.scope[EXCHANGE]
-    keyed = presented(exchange) is not None
+    keyed = bool(presented(exchange))
     if tier is Tier.PUBLIC or not keyed:
         _same_site(request)
     if tier is Tier.PUBLIC:
