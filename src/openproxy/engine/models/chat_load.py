@@ -1,14 +1,20 @@
 """From the files or the URL of a chat model to a Transcriber over it; says which package is missing."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openproxy.engine.models import gguf
 from openproxy.engine.models.chat import AudioChat, ChatSettings
 from openproxy.engine.models.chat_transcriber import ChatTranscriber
 from openproxy.errors import ModelUnusable
+
+if TYPE_CHECKING:
+    from openproxy.engine.models.chat_gguf import GgufChat
+    from openproxy.engine.models.chat_llama_server import LlamaServerChat
 
 LLAMACPP_COMMAND = "pip install 'openproxy-stt[llamacpp]'"
 TRANSFORMERS_COMMAND = "pip install 'openproxy-stt[transformers]'"
@@ -29,9 +35,8 @@ def from_gguf(
     """A GGUF file with the projector of the settings, or a folder with both. Raises ModelUnusable."""
     if path.is_dir():
         path, settings = _pair(path, settings, name)
-    with _needs("llama.cpp", LLAMACPP_COMMAND):
-        from openproxy.engine.models.chat_gguf import GgufChat
-    return _transcriber(GgufChat(path, settings, name=name, threads=threads, parallel=parallel, seed=seed), settings)
+    kind = _llamacpp()
+    return _transcriber(kind(path, settings, name=name, threads=threads, parallel=parallel, seed=seed), settings)
 
 
 def from_folder(folder: Path, settings: ChatSettings, *, name: str, threads: int, seed: int) -> ChatTranscriber:
@@ -39,6 +44,21 @@ def from_folder(folder: Path, settings: ChatSettings, *, name: str, threads: int
     with _needs("transformers", TRANSFORMERS_COMMAND):
         from openproxy.engine.models.chat_transformers import TransformersChat
     return _transcriber(TransformersChat(folder, settings, name=name, threads=threads, seed=seed), settings)
+
+
+def _llamacpp() -> "type[GgufChat | LlamaServerChat]":
+    """llama.cpp in this process, or where it is not installed, as a program of its own."""
+    try:
+        from openproxy.engine.models.chat_gguf import GgufChat
+    except ImportError as error:
+        from openproxy.engine.models.chat_llama_server import PROGRAM, LlamaServerChat
+
+        if shutil.which(PROGRAM) is not None:
+            return LlamaServerChat
+        raise ModelUnusable(
+            f"llama.cpp is not installed ({error.name} is missing, and {PROGRAM} is not on PATH): {LLAMACPP_COMMAND}"
+        ) from error
+    return GgufChat
 
 
 def _transcriber(chat: AudioChat, settings: ChatSettings) -> ChatTranscriber:

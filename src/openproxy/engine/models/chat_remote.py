@@ -41,15 +41,17 @@ class RemoteChat:
     """An AudioChat at a URL, with `#model` behind it where the server has several.
 
     The key is `settings.key`, else that of KEY_VARIABLE. Raises ModelUnusable for an address that cannot be used or
-    reached, a key that is refused, a model that is not there; waits for a server that is still loading.
+    reached, a key that is refused, a model that is not there; waits for a server that is still loading. Audio is sent
+    with 16 bits, which every server reads, or `lossless`.
     """
 
-    def __init__(self, reference: str, settings: ChatSettings, *, idle: float = IDLE_SECONDS):
+    def __init__(self, reference: str, settings: ChatSettings, *, idle: float = IDLE_SECONDS, lossless: bool = False):
         address, _, model = reference.partition("#")
         key = (settings.key or os.environ.get(KEY_VARIABLE, "")).strip()
         if not (key.isascii() and key.isprintable()):
             raise ModelUnusable(f"the key in {KEY_VARIABLE} holds characters that no HTTP header can carry")
         self._idle = idle
+        self._lossless = lossless
         self._access = Access(
             Client(Limits(connect=_CONNECT_SECONDS, idle=2 * idle, answer_bytes=_ANSWER_BYTES)),
             Connection("engine", "engine", key, base_url(address)),
@@ -101,7 +103,7 @@ class RemoteChat:
         request = {
             **chat_wire.sampling(ask),
             "model": self._facts.model,
-            "messages": chat_wire.messages(messages, lossless=False),
+            "messages": chat_wire.messages(messages, lossless=self._lossless),
             "stream": True,
             "stream_options": {"include_usage": True},
         }

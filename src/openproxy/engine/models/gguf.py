@@ -4,7 +4,7 @@ Format: github.com/ggml-org/ggml, docs/gguf.md, versions 2 and 3.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,6 +12,8 @@ from openproxy.errors import ModelUnusable
 
 CONTROL, USER_DEFINED = 3, 4
 """Kinds of tokens in `tokenizer.ggml.token_type`."""
+CONTEXT_TOKENS = 8192
+"""Of one answer at most, unless more is asked for: llama.cpp takes memory for all of it at the start."""
 
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -74,7 +76,7 @@ def _string(file: BinaryIO) -> str:
     return data.decode("utf-8", "replace")
 
 
-def is_projector(found: dict[str, Any]) -> bool:
+def is_projector(found: Mapping[str, Any]) -> bool:
     """Whether the file holds an encoder for audio or images, and no language model."""
     return found.get("general.architecture") == "clip" or found.get("general.type") == "mmproj"
 
@@ -93,3 +95,23 @@ def control_tokens(found: dict[str, Any]) -> frozenset[str]:
         for token, kind in zip(tokens, kinds, strict=False)
         if kind == CONTROL or (kind == USER_DEFINED and token.startswith("<") and token.endswith(">"))
     )
+
+
+def own_context(found: Mapping[str, Any]) -> int:
+    """Tokens that the model was trained for, within CONTEXT_TOKENS."""
+    trained = found.get(f"{found.get('general.architecture')}.context_length")
+    return min(trained, CONTEXT_TOKENS) if isinstance(trained, int) and trained > 0 else CONTEXT_TOKENS
+
+
+def check_pair(found: Mapping[str, Any], projector: Path | None, name: str) -> None:
+    """Refuse a pair of files of which llama.cpp would only say that it does not load. Raises ModelUnusable."""
+    if is_projector(found):
+        raise ModelUnusable(f"{name} is an encoder for audio or images (--mmproj), not a language model")
+    if projector is None:
+        return
+    encoder = metadata(projector, projector.name)
+    if not is_projector(encoder):
+        raise ModelUnusable(
+            f"{projector.name} is a GGUF of architecture {encoder.get('general.architecture', 'unknown')}, not an "
+            "encoder for audio or images; --mmproj takes the projector that belongs to the model"
+        )
