@@ -1,0 +1,2 @@
+openproxy media providers list --kind stt
+openproxy --robot media providers list --kind stt

@@ -1,0 +1,2 @@
+-F model="groq/whisper-large-v3"      # correct
+-F model="whisper-large-v3"           # silently goes to openai
