@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
+from dataclasses import replace
 
 from openproxy import formats
 from openproxy.audio.limits import Limits
@@ -128,6 +129,8 @@ class Transcriptions:
                 await exchange.stream(openai_events.frames(first, results, segments=wanted.response_format in _WITH_SEGMENTS))
                 return
             transcript = await _last(results)
+        if self._facts.kind == "chat":
+            transcript = _told_in_tokens(transcript)
         await exchange.reply(await _rendered(transcript, wanted))
 
     async def _answer_llama(self, exchange: Exchange, job: Job, *, stream: bool) -> None:
@@ -165,6 +168,14 @@ async def _last(results: Results) -> Transcript:
         if isinstance(result, Transcript):
             return result
     raise AssertionError("a job ends with its transcript")
+
+
+def _told_in_tokens(transcript: Transcript) -> Transcript:
+    """With its usage in tokens, where they are known, and not in seconds (contracts/engine.md, decision 11)."""
+    usage = transcript.usage
+    if usage is None or usage.input_tokens is None or usage.output_tokens is None:
+        return transcript
+    return replace(transcript, usage=replace(usage, seconds=None))
 
 
 async def _rendered(transcript: Transcript, wanted: openai.Wanted) -> Reply:
