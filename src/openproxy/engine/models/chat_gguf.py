@@ -6,6 +6,7 @@ for what the Python side does not tell (contracts/engine.md, decision 18).
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -21,7 +22,7 @@ os.environ["GGML_NO_BACKTRACE"] = "1"  # an abort ends the process at once, with
 import xllamacpp
 
 from openproxy.engine.models import chat_wire, gguf
-from openproxy.engine.models.chat import Ask, ChatSettings, Clip, Finish, Message, Step, Waiting
+from openproxy.engine.models.chat import Ask, ChatSettings, Clip, Delta, Finish, Message, Step, Waiting
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported, OpenProxyError, Unavailable
 
@@ -33,6 +34,8 @@ _ASKING_SECONDS = 30.0
 """Longest wait for the listener on loopback."""
 _SHOWN = 500
 """Characters of an objection: it may repeat all of the request."""
+_THINK = re.compile(r"<think>\s*$")
+"""How a prompt ends whose template has opened the thinking."""
 _COUNTED = 256
 """Prompts whose text tokens are remembered."""
 
@@ -75,6 +78,7 @@ class GgufChat:
         self.context: int | None = facts["default_generation_settings"]["n_ctx"]
         self.template: str | None = facts["chat_template"]
         self._text_tokens = lru_cache(_COUNTED)(self._count_text)
+        self._opened = self._opened_thinking()
 
     def stream(self, messages: Sequence[Message], ask: Ask) -> Iterator[Step]:
         """See AudioChat.stream: one Delta for each token that completes a text."""
@@ -89,15 +93,17 @@ class GgufChat:
             "return_progress": True,
             "verbose": True,
         }
-        for step in threaded(lambda channel: self._answer(request, channel)):
+        opened = self._opened if ask.reasoning_format == "none" else ""
+        for step in threaded(lambda channel: self._answer(request, channel, opened)):
             yield self._counted(step, messages) if heard and isinstance(step, Finish) else step
 
     def close(self) -> None:
         """Give back the memory of the model."""
         del self._server
 
-    def _answer(self, request: dict[str, Any], channel: Channel) -> None:
+    def _answer(self, request: dict[str, Any], channel: Channel, opened: str) -> None:
         answer = chat_wire.Answer()
+        shown = [Delta(opened)] if opened else []
 
         def receive(chunk: dict[str, Any]) -> bool:
             """Take one document of the stream; True ends the work."""
@@ -108,6 +114,8 @@ class GgufChat:
                     channel.put(Waiting())
                 else:
                     for delta in answer.read(chunk):
+                        while shown:
+                            channel.put(shown.pop())
                         channel.put(delta)
             except Exception as error:
                 channel.end(error)
@@ -137,6 +145,15 @@ class GgufChat:
         prompt = self._listener("POST", "/apply-template", {"messages": messages})["prompt"]
         asked = {"content": prompt, "add_special": True, "parse_special": True}
         return len(self._listener("POST", "/tokenize", asked)["tokens"])
+
+    def _opened_thinking(self) -> str:
+        """How the template begins the answer with the thinking, "" where it leaves that to the model.
+
+        llama.cpp counts it as part of an answer whose thinking is shown, but leaves it out of the stream.
+        """
+        prompt = self._listener("POST", "/apply-template", {"messages": [{"role": "user", "content": "Hello"}]})
+        found = _THINK.search(str(prompt.get("prompt", "")))
+        return found[0] if found else ""
 
     def _listener(self, method: str, path: str, document: Mapping[str, Any] | None = None) -> Any:
         """Ask llama.cpp's own listener."""
