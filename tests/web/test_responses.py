@@ -32,6 +32,9 @@ def test_request_ids_are_distinct_and_ascii() -> None:
         ("会议.wav", "%E4%BC%9A%E8%AE%AE.wav"),
         ("a\r\nSet-Cookie: x", "a%0D%0ASet-Cookie: x"),
         ("é\x7f\x00\ud800", "%C3%A9%7F%00?"),
+        ("m" * 512, "m" * 512),
+        ("m" * 200_000, "m" * 512 + "..."),
+        ("é" * 600, "%C3%A9" * 512 + "..."),
     ],
 )
 def test_header_values_are_printable_ascii(text: str, value: str) -> None:

@@ -12,6 +12,9 @@ from openproxy.errors import type_of
 
 REQUEST_ID = "x-request-id"
 
+_LONGEST_HEADER = 512
+"""Characters of a header's value."""
+
 CORS: Mapping[str, str] = {"access-control-allow-origin": "*"}
 """Of every answer."""
 
@@ -37,7 +40,12 @@ def new_request_id() -> str:
 
 
 def header_value(text: str) -> str:
-    """Text for a header: what is not printable ASCII is percent-encoded in UTF-8, so that no name can break an answer."""
+    """Text for a header: what is not printable ASCII is percent-encoded in UTF-8, so that no name can break an answer.
+
+    For the same reason a long one is cut off, and ends in `...` then: clients give up on headers of some kilobytes.
+    """
+    if len(text) > _LONGEST_HEADER:
+        text = text[:_LONGEST_HEADER] + "..."
     if text.isascii() and text.isprintable():
         return text
     return quote(text, safe="".join(map(chr, range(0x20, 0x7F))).replace("%", "") + "%", errors="replace")
