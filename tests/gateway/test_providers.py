@@ -1,8 +1,10 @@
 """Each provider through the gateway: what is sent, what comes back, what goes wrong (H17 to H25; B16 to B18)."""
 
 import base64
+import email.utils
 import json
 import logging
+import time
 from pathlib import Path
 
 import pytest
@@ -319,6 +321,36 @@ class TestFaults:
 
         with background.entered(raw(script)) as url:
             assert self.ask(gateway, url)[0] == 502
+
+    @pytest.mark.parametrize("provider", MODELS)
+    def test_reset_after_the_head(self, gateway, provider):
+        async def script(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n")
+            await writer.drain()
+            reset(writer)
+
+        with background.entered(raw(script)) as url:
+            assert self.ask(gateway, url, provider)[0] == 502
+
+    def test_a_429_with_a_date(self, gateway, upstream):
+        when = email.utils.formatdate(time.time() + 90, usegmt=True)
+        recorder = upstream((429, {"error": "slow down"}), headers={"Retry-After": when})
+        gateway.connect("selfhosted-stt", recorder.url, SECRET)
+        refused, resting = (gateway.post(MODELS["selfhosted-stt"]) for _ in range(2))
+        assert error(refused) == (429, "slow down")
+        status, message = error(resting)
+        assert (status, len(recorder.seen)) == (429, 1)
+        assert message.startswith("All connections for provider: selfhosted-stt are rate limited; retry after ")
+        assert 80 <= int(refused.headers["retry-after"]) <= 90
+        assert 80 <= int(resting.headers["retry-after"]) <= 90
+
+    @pytest.mark.parametrize("kind", ["text/html", "application/octet-stream", "nonsense"])
+    def test_a_wrong_content_type_is_no_fault(self, gateway, upstream, kind):
+        answered = upstream({"text": "hello"}, content_type=kind)
+        for provider in ("huggingface", "selfhosted-stt"):
+            gateway.connect(provider, answered.url, SECRET)
+            assert gateway.post(MODELS[provider]).json() == {"text": "hello"}
 
     def test_cut_short_is_never_half_a_transcript(self, gateway):
         short = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"text":"half'
