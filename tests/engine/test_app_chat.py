@@ -1,15 +1,17 @@
 """The chat route of a running engine, with models that run through llama.cpp."""
 
 import json
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import openai
 import pytest
 
-from fakes.chat_server import ChatServer, chunk, serving, spoken
+from fakes.chat_server import ChatServer, Exchange, chunk, serving, spoken
 from support.chat_engine import CHAT, asked, digits, heard, recording
 from support.digits import LLAMA_RIGHT
 from support.engine_server import EngineServer, running
@@ -240,3 +242,37 @@ def test_thinking_and_calls_of_tools_are_told() -> None:
             {},
         ]
         assert fake.requests[-1][3]["tools"] == tools
+
+
+def test_a_client_that_leaves_stops_the_answer() -> None:
+    left = threading.Event()
+
+    def talk(exchange: Exchange) -> None:
+        exchange.send_head(200, "text/event-stream")
+        try:
+            while True:
+                exchange.send_event(chunk({"content": "more "}))
+                time.sleep(0.02)
+        except OSError:
+            left.set()
+
+    fake = ChatServer(answer=talk)
+    with serving(fake) as server, running("-m", f"{server.url}#stub", "--parallel", "1") as engine:
+        body = {"messages": HELLO, "stream": True}
+        with (
+            suppress(httpx.HTTPError),
+            httpx.stream("POST", engine.url + CHAT, json=body, timeout=30) as answer,
+        ):
+            assert next(answer.iter_lines()).startswith("data: ")
+        assert left.wait(10)
+        fake.answer = lambda exchange: exchange.send_events(*spoken("again"))
+        assert asked(engine, HELLO).json()["choices"][0]["message"]["content"] == "again"
+
+
+def test_what_the_chat_server_says_of_waiting_is_passed_on() -> None:
+    busy = {"error": {"message": "slow down"}}
+    fake = ChatServer(answer=lambda exchange: exchange.send_json(429, busy, Retry_After="7"))
+    with serving(fake) as server, running("-m", f"{server.url}#stub", "--api", "openai") as engine:
+        answer = asked(engine, HELLO, stream=True)
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
+        assert "slow down" in answer.json()["error"]["message"]
