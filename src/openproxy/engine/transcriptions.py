@@ -126,7 +126,9 @@ class Transcriptions:
         async with aclosing(self._results(job)) as results:
             if wanted.stream:
                 first = await _first(results)
-                await exchange.stream(openai_events.frames(first, results, segments=wanted.response_format in _WITH_SEGMENTS))
+                await exchange.stream(
+                    openai_events.frames(first, results, segments=wanted.response_format in _WITH_SEGMENTS)
+                )
                 return
             transcript = await _last(results)
         if self._facts.kind == "chat":
