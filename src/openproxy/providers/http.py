@@ -181,7 +181,7 @@ class Answer:
             self.close()
         text = faults.message(self.status, self.content_type or "", bytes(body[:_ERROR_BYTES]))
         return UpstreamError(
-            self.status if self.status >= 400 else 502,
+            self.status if 400 <= self.status < 600 else 502,
             redacted(text, self._connection),
             retry_after=faults.retry_after(self._response.headers),
         )
