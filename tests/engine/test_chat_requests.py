@@ -141,6 +141,7 @@ def test_what_is_not_said_is_the_servers_own() -> None:
         (b'{"messages": "\\ud800"}', None, "[json.exception.parse_error.101] parse error at line 1, column 21: syntax error while parsing value - invalid string: surrogate U+D800..U+DBFF must be followed by U+DC00..U+DFFF; last read: '\"\\ud800\"'"),
         (b'{"temperature": NaN}', None, "[json.exception.parse_error.101] parse error at line 1, column 17: syntax error while parsing value - invalid literal; last read: '\"temperature\": N'"),
         (b"[" * 100_000 + b"]" * 100_000, None, "The JSON of the body is nested too deeply, or its numbers are too long"),
+        ({"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "AA==AAAA"}}]}]}, "messages[0].content[0].input_audio.data", "'messages[0].content[0].input_audio.data' must be the file in base64, and nothing before it"),
         (b'{"seed": ' + b"9" * 5000 + b"}", None, "The JSON of the body is nested too deeply, or its numbers are too long"),
     ],
 )  # fmt: skip
@@ -149,3 +150,15 @@ def test_what_is_wrong_is_named(fields: Any, param: str | None, message: str) ->
         read(fields)
     assert caught.value.param == param
     assert caught.value.message == message
+
+
+def test_a_large_recording_is_decoded_whole() -> None:
+    data = bytes(range(251)) * 40_000
+    body = json.dumps({"messages": [{"role": "user", "content": [recording(data)]}]}).encode()
+    (turn,) = chat_requests.read(body, Ask(), max_recordings=1, max_bytes=len(data)).turns
+    assert turn.content == (data,)
+
+
+def test_text_may_be_escaped_and_begin_with_a_mark() -> None:
+    body = b'\xef\xbb\xbf{"messages": [{"role": "user", "content": "\\ud83d\\ude00 \\u00e9 \xc3\xa9"}]}'
+    assert read(body).turns == (Turn("user", ("\U0001f600 \xe9 \xe9",)),)
