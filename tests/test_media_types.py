@@ -31,7 +31,7 @@ from openproxy.media_types import FilePart
         (None, "audio/wav"),
     ],
 )
-def test_the_name_decides_where_no_audio_type_is_declared(filename: str | None, expected: str) -> None:
+def test_t3_the_name_decides_where_no_audio_type_is_declared(filename: str | None, expected: str) -> None:
     assert media_types.guess(filename) == expected
     for declared in ("video/mp4", "application/octet-stream", "", "text/plain", "audio", "audio/", "audio/x\r\nA: b"):
         assert media_types.guess(filename, declared) == expected
