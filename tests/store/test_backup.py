@@ -100,6 +100,23 @@ async def test_a_backup_under_another_key_is_refused_and_nothing_changes(sqlite_
     assert await names(sqlite_access) == ["one"]
 
 
+async def test_a_backup_from_before_a_rotation_needs_the_former_key(sqlite_access):
+    await filled(sqlite_access, "one")
+    path = await backup.create(sqlite_access)
+    former = (sqlite_access.data_dir / "secret.key").read_bytes()
+    async with await Store.open(sqlite_access, cost=CHEAP) as store:
+        await store.rotate()
+    with pytest.raises(StoreUnusable) as caught:
+        await backup.restore(sqlite_access, path)
+    assert caught.value.message == (
+        f"{path.name} cannot be restored: The key file secret.key is not the key that sealed the secrets in this "
+        "database. A backup opens only with the key that was in use when it was made"
+    )
+    (sqlite_access.data_dir / "secret.key").write_bytes(former)
+    await backup.restore(sqlite_access, path)
+    assert await names(sqlite_access) == ["one"]
+
+
 async def test_what_is_no_backup_is_refused_and_nothing_changes(sqlite_access, tmp_path):
     await filled(sqlite_access, "one")
     text, foreign, damaged = (tmp_path / name for name in ("text.sqlite", "foreign.sqlite", "damaged.sqlite"))

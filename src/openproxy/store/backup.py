@@ -22,6 +22,7 @@ from openproxy.store.sealing import Cost
 from openproxy.store.tables import seal_keys
 
 FOLDER = "db_backups"
+_FORMER_KEY = ". A backup opens only with the key that was in use when it was made"
 
 
 async def create(access: Access, target: Path | None = None) -> Path:
@@ -61,7 +62,10 @@ async def restore(access: Access, source: Path) -> None:
             await asyncio.to_thread(_check, staged)
         except sqlite3.Error as error:
             raise BadRequest(f"{source.name} is not a sound SQLite database: {_words(error)}") from error
-        await _make_current(access, staged)
+        try:
+            await _make_current(access, staged)
+        except StoreUnusable as error:
+            raise StoreUnusable(f"{source.name} cannot be restored: {error.message}{_FORMER_KEY}") from error
         # Opening creates a database where there is none, with the mode and journal that it has to have.
         await (await Database.connect(access)).close()
         try:
