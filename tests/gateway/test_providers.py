@@ -305,7 +305,9 @@ class TestFaults:
         page = b"<!doctype html><html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
         assert self.ask(gateway, upstream((502, page), content_type="text/html").url) == (502, "502 Bad Gateway")
 
-    @pytest.mark.parametrize(("status", "told"), [(418, 418), (520, 520), (599, 599), (600, 502), (999, 502), (304, 502)])
+    @pytest.mark.parametrize(
+        ("status", "told"), [(418, 418), (520, 520), (599, 599), (600, 502), (999, 502), (304, 502)]
+    )
     def test_a_status_that_http_does_not_know(self, gateway, upstream, status, told):
         assert self.ask(gateway, upstream((status, b"")).url)[0] == told
 
