@@ -17,6 +17,7 @@ from support.oracle import fixture
 
 CLIP = LLAMA_RIGHT[1]
 FIRST, SECOND = CLIP.en.split()
+DEEP = "the grammar is longer than 65536 characters, or nested deeper than 500 groups"
 TRANSCRIPTIONS = "/v1/audio/transcriptions"
 
 
@@ -72,6 +73,9 @@ def test_usage_counts_tokens(engine: EngineServer) -> None:
         ({"max_tokens": "-1"}, 200, CLIP.en),
         ({"grammar": 'root ::= "zero nine"'}, 200, "zero nine"),
         ({"grammar": "root ::= ("}, 400, "Failed to initialize samplers: failed to parse grammar"),
+        ({"grammar": "root ::= " + "(" * 400_000}, 400, DEEP),
+        ({"grammar": "root ::= " + "(" * 501 + '"a"' + ")" * 501}, 400, DEEP),
+        ({"grammar": "".join(f"a{at} ::= a{at + 1}\n" for at in range(9_000))}, 400, DEEP),
         ({"samplers": "k", "temperature": "0"}, 200, CLIP.en),
         ({"reasoning_format": "deepseek"}, 200, CLIP.en),
         ({"reasoning_format": "deep"}, 400, "Unknown reasoning format: deep"),

@@ -132,6 +132,7 @@ def test_what_is_not_said_is_the_servers_own() -> None:
         ({"messages": HELLO, "seed": 2**63}, "seed", "'seed' must be a whole number from -9223372036854775808 to 9223372036854775807"),
         ({"messages": HELLO, "stop": [1]}, "stop", "'stop' must be a string or an array of strings"),
         ({"messages": HELLO, "stop": {}}, "stop", "'stop' must be a string or an array of strings"),
+        ({"messages": HELLO, "grammar": "(" * 501}, "grammar", "the grammar is longer than 65536 characters, or nested deeper than 500 groups"),
         ({"messages": HELLO, "tools": {}}, "tools", "'tools' must be an array"),
         ({"messages": HELLO, "tool_choice": 1}, "tool_choice", "'tool_choice' must be a string or an object"),
         ({"messages": HELLO, "presence_penalty": True}, "presence_penalty", "'presence_penalty' must be a number"),

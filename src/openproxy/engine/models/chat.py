@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 HOTTEST = 1e4
 """Beyond this temperature every token is as likely as any other; keeps infinity out of JSON and arithmetic."""
+
+
+LONGEST_GRAMMAR = 65_536
+"""Characters."""
+DEEPEST_GRAMMAR = 500
+"""Groups within each other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +62,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """How an answer is to be made. None leaves it to the backend."""
+    """How an answer is to be made. None leaves it to the backend.
+
+    Raises BadRequest for a grammar that would exhaust the stack of its parser, and the process with it.
+    """
 
     temperature: float | None = None
     """0 takes the likeliest token each time."""
@@ -78,6 +88,13 @@ class Ask:
     """How much to think, in the model's own terms."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of an OpenAI chat request (`tools`, `response_format`, ...): sent on by what speaks that wire, refused else."""
+
+    def __post_init__(self) -> None:
+        if len(self.grammar) > LONGEST_GRAMMAR or _depth(self.grammar) > DEEPEST_GRAMMAR:
+            raise BadRequest(
+                f"the grammar is longer than {LONGEST_GRAMMAR} characters, or nested deeper than {DEEPEST_GRAMMAR} groups",
+                param="grammar",
+            )
 
     @property
     def limit(self) -> int | None:
@@ -162,6 +179,12 @@ class ChatSettings:
     """Seconds of audio that one request carries at most; None is 30."""
     key: str | None = field(default=None, repr=False)
     """The key for a chat server at a URL."""
+
+
+def _depth(grammar: str) -> int:
+    """How deep its groups are within each other; a bracket in a literal counts as well."""
+    steps = ((character == "(") - (character == ")") for character in grammar)
+    return max(accumulate(steps), default=0)
 
 
 _MARKUP = re.compile(
