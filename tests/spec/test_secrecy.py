@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import httpx
 import psutil
+import pytest
 
 from fakes import speech
 from support.document import Document
@@ -61,6 +62,7 @@ def watched_processes() -> Iterator[set[str]]:
         watching.join()
 
 
+@pytest.mark.all
 def test_no_credential_is_anywhere(document: Document, vendor, upstream):
     home = document.home
     home.more |= {"OPENPROXY_ENCRYPTION_KEY": PASSPHRASE, "OPENPROXY_LOG": "debug", "INITIAL_PASSWORD": PASSWORD}
