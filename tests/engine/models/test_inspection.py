@@ -6,6 +6,7 @@ import pytest
 
 from openproxy.engine.models.inspection import Finding, inspect
 
+MLX = struct.pack("<Q", 90) + b'{"__metadata__":{"format":"mlx"},"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}}'
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 
 
@@ -67,6 +68,43 @@ def _folder(path: Path, **files: bytes | object) -> Path:
         (
             {"weights__npz": b"x", "config__json": {"n_mels": 80, "n_audio_state": 384}},
             Finding("a Whisper model in MLX form", "mlx-whisper"),
+        ),
+        (
+            {"weights__safetensors": b"x", "config__json": {"n_audio_state": 384, "model_type": "whisper"}},
+            Finding("a Whisper model in MLX form", "mlx-whisper"),
+        ),
+        (
+            {"weights__npz": POINTER, "config__json": {"n_audio_state": 384, "model_type": "whisper"}},
+            Finding("a folder whose weights.npz is a Git LFS pointer (fetch the file with: git lfs pull)"),
+        ),
+        (
+            {"model__safetensors": MLX, "config__json": {"model_type": "gemma3n"}},
+            Finding("a model of type gemma3n in MLX form", "mlx"),
+        ),
+        (
+            {"model__safetensors": MLX.replace(b'"mlx"', b'"pt"'), "config__json": {"model_type": "gemma3n"}},
+            Finding("a Hugging Face model of type gemma3n", "transformers"),
+        ),
+        (
+            {"model__safetensors": MLX, "config__json": {"model_type": "whisper"}},
+            Finding("a model of type whisper in MLX form"),
+        ),
+        (
+            {
+                "model__safetensors__index__json": {
+                    "weight_map": {"b": "model-2.safetensors", "a": "model-1.safetensors"}
+                },
+                "model-1__safetensors": MLX,
+                "config__json": {"model_type": "gemma4"},
+            },
+            Finding("a model of type gemma4 in MLX form", "mlx"),
+        ),
+        (
+            {
+                "model__safetensors__index__json": {"weight_map": {"a": "../model-1.safetensors"}},
+                "config__json": {"model_type": "gemma4"},
+            },
+            Finding("a Hugging Face model of type gemma4", "transformers"),
         ),
         (
             {"a__gguf": b"GGUF\x03", "b__gguf": b"GGUF\x03", "c__gguf": b"no"},

@@ -108,7 +108,7 @@ def test_what_a_file_is_instead_is_said(tmp_path: Path) -> None:
     path.write_bytes(b"GGML\x03\0\0\0")
     assert _reason(str(path)) == (
         f"{path} is a file of another kind (it begins with 47 47 4d 4c 03 00 00 00); what runs here is a Whisper model "
-        "in CTranslate2 or Hugging Face form, or a chat model in GGUF or Hugging Face form"
+        "in CTranslate2, Hugging Face or MLX form, or a chat model in GGUF, Hugging Face or MLX form"
     )
 
 
@@ -141,7 +141,7 @@ def test_a_repository_of_another_kind_is_told_by_its_files(hub: Hub) -> None:
     hub.repos = {"a/b": {"config.json": b"{}", "model.bin": b"\6\0\0\0\x10\0TransformerSpec\0"}}
     assert _reason("a/b") == (
         "a/b is a CTranslate2 model, but not a Whisper (TransformerSpec); what runs here is a Whisper model in "
-        "CTranslate2 or Hugging Face form, or a chat model in GGUF or Hugging Face form"
+        "CTranslate2, Hugging Face or MLX form, or a chat model in GGUF, Hugging Face or MLX form"
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LLAMACPP_COMMAND = "pip install 'openproxy-stt[llamacpp]'"
 TRANSFORMERS_COMMAND = "pip install 'openproxy-stt[transformers]'"
+MLX_COMMAND = "pip install 'openproxy-stt[engine,mlx]'"
 _PART = "split.no"
 """Key of a GGUF in several files; the first of them, number 0, is the one that is loaded."""
 
@@ -44,6 +45,13 @@ def from_folder(folder: Path, settings: ChatSettings, *, name: str, threads: int
     with _needs("transformers", TRANSFORMERS_COMMAND):
         from openproxy.engine.models.chat_transformers import TransformersChat
     return _transcriber(TransformersChat(folder, settings, name=name, threads=threads, seed=seed), settings)
+
+
+def from_mlx(folder: Path, settings: ChatSettings, *, name: str, seed: int) -> ChatTranscriber:
+    """A model in MLX form. Raises ModelUnusable."""
+    with _needs("mlx-vlm", MLX_COMMAND):
+        from openproxy.engine.models.chat_mlx import MlxChat
+    return _transcriber(MlxChat(folder, settings, name=name, seed=seed), settings)
 
 
 def _llamacpp() -> "type[GgufChat | LlamaServerChat]":

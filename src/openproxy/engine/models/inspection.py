@@ -1,15 +1,22 @@
 """What kind of model a file or folder holds, read from its bytes and never from its name."""
 
 import json
+import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
-Kind = Literal["ctranslate2-whisper", "transformers-whisper", "mlx-whisper", "transformers", "gguf"]
+Kind = Literal["ctranslate2-whisper", "transformers-whisper", "mlx-whisper", "transformers", "mlx", "gguf"]
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 """Where the weights of a Hugging Face folder are, or are listed."""
+MLX_WHISPER_WEIGHTS = ("weights.safetensors", "weights.npz")
+"""Where the weights of an MLX Whisper are; mlx-whisper looks for them in this order."""
+_MLX = re.compile(rb'"__metadata__"\s*:\s*\{[^{}]*"format"\s*:\s*"mlx"')
+"""In the head of a safetensors file that MLX wrote (mlx-vlm and mlx-lm, `save_weights`)."""
+_HEAD_BYTES = 1 << 20
 _CTRANSLATE2_VERSIONS = range(1, 100)
 _POINTER = b"version https://git-lfs"
 _SHOWN = 6
@@ -36,10 +43,10 @@ def inspect(path: Path) -> Finding:
     config = _config(path / "config.json")
     if "model.bin" in names and (converted := _ctranslate2(path / "model.bin", config is not None)):
         return converted
+    if config is not None and "n_audio_state" in config and (found := _first(MLX_WHISPER_WEIGHTS, names)):
+        return _pointer(path / found) or Finding("a Whisper model in MLX form", "mlx-whisper")
     if config is not None and "model_type" in config:
         return _transformers(path, str(config["model_type"]), names)
-    if config is not None and "n_audio_state" in config and {"weights.npz", "weights.safetensors"} & set(names):
-        return Finding("a Whisper model in MLX form", "mlx-whisper")
     if gguf := [name for name in names if name.endswith(".gguf") and _file(path / name).kind == "gguf"]:
         return Finding(f"a folder of GGUF models ({_listed(gguf)})", "gguf")
     if not names:
@@ -89,15 +96,44 @@ def _specification(start: bytes) -> str | None:
 
 
 def _transformers(path: Path, model_type: str, names: list[str]) -> Finding:
-    weights = [name for name in WEIGHTS if name in names]
-    if not weights:
+    weights = _first(WEIGHTS, names)
+    if weights is None:
         return Finding(f"a Hugging Face model of type {model_type} without its weights; it holds {_listed(names)}")
-    with (path / weights[0]).open("rb") as file:
-        if file.read(len(_POINTER)) == _POINTER:
-            return Finding(f"a folder whose {weights[0]} is a Git LFS pointer (fetch the file with: git lfs pull)")
+    if pointer := _pointer(path / weights):
+        return pointer
+    if _written_by_mlx(path, weights):
+        whisper = model_type == "whisper"  # mlx-whisper's own form is told by its weights and sizes
+        return Finding(f"a model of type {model_type} in MLX form", None if whisper else "mlx")
     if model_type == "whisper":
         return Finding("a Whisper model in Hugging Face form", "transformers-whisper")
     return Finding(f"a Hugging Face model of type {model_type}", "transformers")
+
+
+def _written_by_mlx(folder: Path, weights: str) -> bool:
+    """Whether the head of a safetensors file, or of the first that an index lists, says so."""
+    listed = _config(folder / weights) if weights.endswith(".json") else None
+    files = sorted({*map(str, listed["weight_map"].values())}) if _has_map(listed) else [weights]
+    path = folder / files[0]
+    if not (files[0] == path.name and path.suffix == ".safetensors" and path.is_file()):
+        return False
+    with path.open("rb") as file:
+        return _MLX.search(file.read(_HEAD_BYTES)) is not None
+
+
+def _has_map(index: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
+    return index is not None and isinstance(index.get("weight_map"), dict) and bool(index["weight_map"])
+
+
+def _pointer(weights: Path) -> Finding | None:
+    """What is said of a file that only points to another; None where it does not."""
+    with weights.open("rb") as file:
+        if file.read(len(_POINTER)) != _POINTER:
+            return None
+    return Finding(f"a folder whose {weights.name} is a Git LFS pointer (fetch the file with: git lfs pull)")
+
+
+def _first(wanted: Sequence[str], names: list[str]) -> str | None:
+    return next((name for name in wanted if name in names), None)
 
 
 def _config(path: Path) -> dict[str, Any] | None:

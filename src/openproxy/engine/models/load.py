@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from openproxy.engine.models import Transcriber, catalog
 from openproxy.engine.models.chat import ChatSettings
-from openproxy.engine.models.inspection import WEIGHTS, Kind, inspect
+from openproxy.engine.models.inspection import MLX_WHISPER_WEIGHTS, WEIGHTS, Kind, inspect
 from openproxy.errors import ModelUnusable
 
 if TYPE_CHECKING:
@@ -31,9 +31,11 @@ _FILES = (
 _CTRANSLATE2 = (*_FILES, "model.bin")
 _SAFETENSORS = (*_FILES, "model.safetensors*", "model-0*.safetensors")
 _PYTORCH = (*_FILES, "pytorch_model.bin*", "pytorch_model-0*.bin")
+_MLX_WHISPER = ("config.json", *MLX_WHISPER_WEIGHTS)
 """What of a repository is fetched, by the form that the model is in."""
-_RUNNABLE: tuple[Kind, ...] = ("ctranslate2-whisper", "transformers-whisper", "transformers")
+_RUNNABLE: tuple[Kind, ...] = ("ctranslate2-whisper", "transformers-whisper", "mlx-whisper", "transformers", "mlx")
 """What a repository of the hub may hold."""
+_CHAT: tuple[Kind, ...] = ("gguf", "transformers", "mlx")
 _SHOWN = 6
 
 
@@ -97,15 +99,18 @@ def load(
     """
     found = identify(reference)
     chat = chat or ChatSettings()
-    if found.source == "url" or found.kind in ("gguf", "transformers"):
+    if found.source == "url" or found.kind in _CHAT:
         return _chat_model(reference, found.kind, chat, threads=threads, parallel=parallel, seed=seed)
     try:
         from openproxy.engine.models.whisper import WhisperTranscriber
     except ImportError as error:
         raise ModelUnusable(f"the local engine is not installed ({error.name} is missing): {ENGINE_COMMAND}") from error
     folder = _folder(reference, found, progress)
-    if inspect(folder).kind == "transformers":
-        return _chat_model(reference, "transformers", chat, threads=threads, parallel=parallel, seed=seed, path=folder)
+    kind = inspect(folder).kind
+    if kind in _CHAT:
+        return _chat_model(reference, kind, chat, threads=threads, parallel=parallel, seed=seed, path=folder)
+    if kind == "mlx-whisper":
+        return _mlx_whisper(folder, reference, seed)
     return WhisperTranscriber(
         _runnable(folder, reference),
         name=reference,
@@ -136,7 +141,19 @@ def _chat_model(
     path = path or Path(reference).expanduser()
     if kind == "gguf":
         return chat_load.from_gguf(path, settings, name=name, threads=threads, parallel=parallel, seed=seed)
+    if kind == "mlx":
+        return chat_load.from_mlx(path, settings, name=name, seed=seed)
     return chat_load.from_folder(path, settings, name=name, threads=threads, seed=seed)
+
+
+def _mlx_whisper(folder: Path, reference: str, seed: int) -> Transcriber:
+    try:
+        from openproxy.engine.models.whisper_mlx import WhisperMlxTranscriber
+    except ImportError as error:
+        from openproxy.engine.models.chat_load import MLX_COMMAND
+
+        raise ModelUnusable(f"mlx-whisper is not installed ({error.name} is missing): {MLX_COMMAND}") from error
+    return WhisperMlxTranscriber(folder, name=reference, seed=seed)
 
 
 def _folder(reference: str, found: Found, progress: "Report | None") -> Path:
@@ -157,8 +174,8 @@ def _runnable(folder: Path, reference: str) -> Path:
 
         return converted(folder, reference)
     raise ModelUnusable(
-        f"{reference} is {finding.what}; what runs here is a Whisper model in CTranslate2 or Hugging Face form, or a "
-        "chat model in GGUF or Hugging Face form"
+        f"{reference} is {finding.what}; what runs here is a Whisper model in CTranslate2, Hugging Face or MLX form, "
+        "or a chat model in GGUF, Hugging Face or MLX form"
     )
 
 
@@ -166,7 +183,7 @@ def _from_hub(repo: str, reference: str, progress: "Report | None") -> Path:
     """The folder of a repository, with the files of the form that it is in."""
     from openproxy.engine.models import download
 
-    for patterns in (_CTRANSLATE2, _SAFETENSORS, _PYTORCH):
+    for patterns in (_CTRANSLATE2, _SAFETENSORS, _PYTORCH, _MLX_WHISPER):
         folder = download.cached(repo, patterns)
         if folder is not None and inspect(folder).kind in _RUNNABLE:
             return folder
@@ -185,6 +202,8 @@ def _wanted(names: list[str], reference: str) -> tuple[str, ...]:
     weights = [name for name in WEIGHTS if name in names]
     if "config.json" in names and weights:
         return _SAFETENSORS if "safetensors" in weights[0] else _PYTORCH
+    if "config.json" in names and not set(MLX_WHISPER_WEIGHTS).isdisjoint(names):
+        return _MLX_WHISPER
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     raise ModelUnusable(
         f"{reference} holds no model in CTranslate2 or Hugging Face form; it holds "
