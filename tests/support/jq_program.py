@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> None:
             filters.append(one)
     [program] = filters
     compiled = jq.compile(program, args=named)
-    for value in compiled.input_value(None) if nothing else compiled.input_text(sys.stdin.read()):
+    for value in compiled.input_text("null" if nothing else sys.stdin.read()):
         print(value if raw and isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
 
 
