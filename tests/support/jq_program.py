@@ -15,7 +15,8 @@ def main(arguments: list[str]) -> None:
     given = iter(arguments)
     for one in given:
         if one == "--arg":
-            named[next(given)] = next(given)
+            name, value = next(given), next(given)
+            named[name] = value
         elif one == "-r":
             raw = True
         elif one == "-n":
