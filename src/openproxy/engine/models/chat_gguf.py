@@ -26,8 +26,6 @@ from openproxy.engine.models.chat import Ask, ChatSettings, Clip, Delta, Finish,
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported, OpenProxyError, Unavailable
 
-CONTEXT_TOKENS = 8192
-"""Of one answer at most, unless more is asked for: memory is taken for all of it at the start."""
 _QUIET = 1
 """llama.cpp's verbosity at which only errors are written."""
 _ASKING_SECONDS = 30.0
@@ -61,12 +59,12 @@ class GgufChat:
         seed: int | None = None,
     ):
         found = gguf.metadata(path, name)
-        _check(found, settings.projector, name)
+        gguf.check_pair(found, settings.projector, name)
         self.name = name
         self.control_tokens = gguf.control_tokens(found)
         self._key = secrets.token_urlsafe(32)
         parameters = _parameters(path, settings, threads, parallel, key=self._key)
-        parameters.n_ctx = parallel * (settings.context or _own_context(found))
+        parameters.n_ctx = parallel * (settings.context or gguf.own_context(found))
         if seed is not None:
             parameters.sampling.seed = seed
         try:
@@ -186,26 +184,6 @@ def _parameters(path: Path, settings: ChatSettings, threads: int, parallel: int,
     parameters.cors_origins = "null"
     parameters.cors_credentials = False
     return parameters
-
-
-def _own_context(found: Mapping[str, Any]) -> int:
-    """What the model was trained for, within CONTEXT_TOKENS."""
-    trained = found.get(f"{found.get('general.architecture')}.context_length")
-    return min(trained, CONTEXT_TOKENS) if isinstance(trained, int) and trained > 0 else CONTEXT_TOKENS
-
-
-def _check(found: Mapping[str, Any], projector: Path | None, name: str) -> None:
-    """Refuse a pair of files of which llama.cpp would only say that it does not load."""
-    if gguf.is_projector(dict(found)):
-        raise ModelUnusable(f"{name} is an encoder for audio or images (--mmproj), not a language model")
-    if projector is None:
-        return
-    encoder = gguf.metadata(projector, projector.name)
-    if not gguf.is_projector(encoder):
-        raise ModelUnusable(
-            f"{projector.name} is a GGUF of architecture {encoder.get('general.architecture', 'unknown')}, not an "
-            "encoder for audio or images; --mmproj takes the projector that belongs to the model"
-        )
 
 
 def _failure(error: Mapping[str, Any]) -> OpenProxyError:
