@@ -91,6 +91,7 @@ def test_short_registered_values_do_not_eat_the_text() -> None:
 
 
 def test_odd_characters_do_not_break_logging(stream: io.StringIO, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup("info", stream)  # alone: pytest's own handlers would hand the lone surrogate on to its report
     logging.getLogger("x").info("spotkanie_zażółć_会议_🎧.wav and %s", "broken\udcff.wav")
     assert stream.getvalue().endswith("x: spotkanie_zażółć_会议_🎧.wav and broken\\udcff.wav\n")
     assert capsys.readouterr().err == ""
