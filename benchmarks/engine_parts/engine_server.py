@@ -57,10 +57,10 @@ def cpu_of(processes: Iterable[psutil.Process]) -> float:
 
 
 @contextmanager
-def running(*arguments: str) -> Iterator[Server]:
-    """An engine with tiny.en and OpenAI's API on a free port, for as long as the block lasts."""
+def running(*arguments: str, model: str | Path = "tiny.en", api: str = "openai") -> Iterator[Server]:
+    """An engine on a free port, for as long as the block lasts."""
     begun = time.monotonic()
-    command: list[str | Path] = [ENGINE, "-m", "tiny.en", "--api", "openai", "--port", "0", *arguments]
+    command: list[str | Path] = [ENGINE, "-m", model, "--api", api, "--port", "0", *arguments]
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         url = _announced(child)

@@ -1,0 +1,1 @@
+"""Parts of chat_engine.py: each measures one thing and returns it as Markdown."""
