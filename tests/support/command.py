@@ -1,5 +1,6 @@
 """The `openproxy` command as a user runs it: the installed script in a process of its own."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,10 @@ def run(
 def start(
     *arguments: str | Path, cwd: Path | None = None, environ: dict[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start it with pipes on its three streams."""
+    """Start it with pipes on its three streams, as a terminal does: an interrupt reaches it, whoever started the tests."""
     pipe = subprocess.PIPE
-    return subprocess.Popen([SCRIPT, *arguments], cwd=cwd, env=environ, stdin=pipe, stdout=pipe, stderr=pipe)
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return subprocess.Popen([SCRIPT, *arguments], cwd=cwd, env=environ, stdin=pipe, stdout=pipe, stderr=pipe)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from openproxy.audio import RATE, open_audio
-from openproxy.engine.models import Options, Progress, Transcriber, whisper
+from openproxy.engine.models import Options, Progress, Transcriber, whisper, whisper_recording
 from openproxy.engine.models.load import load
 from openproxy.errors import AudioUnreadable, BadRequest
 from openproxy.transcript import Segment, Transcript
@@ -215,6 +215,7 @@ def test_a_recording_of_several_stretches_loses_and_doubles_nothing(
     tiny: Transcriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whisper, "STRETCH_SECONDS", 30.0)
+    monkeypatch.setattr(whisper_recording, "FALLBACK_TEMPERATURES", (0.0,))  # nothing left to chance
     once = np.concatenate([_samples(SPEECH / "jfk.wav"), _silence(0.6)])
     items = _items(tiny, np.tile(once, 6), Options(word_timestamps=True))
     transcript = items[-1]
