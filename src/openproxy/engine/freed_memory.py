@@ -14,9 +14,9 @@ _ARENA_MAX = -8
 
 
 def hold_little() -> None:
-    """Let all threads share what is freed, instead of a store for each; at the start of a process."""
+    """Let threads share what is freed, two stores in all instead of one for each; at the start of a process."""
     if _mallopt is not None:
-        _mallopt(_ARENA_MAX, 1)
+        _mallopt(_ARENA_MAX, 2)
 
 
 def give_back() -> None:
