@@ -118,13 +118,14 @@ def open_below(folder: Path) -> list[str]:
     return [file.path for file in psutil.Process().open_files() if file.path.startswith(str(folder))]
 
 
-async def test_a_reader_that_is_left_early_does_not_hold_the_file(tmp_path: Path) -> None:
+async def test_a_reader_that_is_left_early_is_closed(tmp_path: Path) -> None:
     with filled(tmp_path, bytes(3 * 1024 * 1024)) as upload:
         chunks = Spooled(upload).chunks()
         assert len(await anext(chunks)) == CHUNK_BYTES
         before = open_below(tmp_path)
         await chunks.aclose()
-        assert (len(before), open_below(tmp_path)) == (1, [])
+        assert (len(before), open_below(tmp_path)) == (2, [str(upload.source)])
+    assert open_below(tmp_path) == []
 
 
 async def test_the_last_value_of_a_field_counts_and_lists_keep_all(tmp_path: Path) -> None:

@@ -1,15 +1,15 @@
 """The values that travel from the HTTP side inward: an Upload that can be opened again, and what is asked of it."""
 
 import asyncio
-import os
 import secrets
-import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from openproxy import spool
 from openproxy.transcript import Task
 
 MEMORY_BYTES = 1024 * 1024
@@ -53,6 +53,8 @@ class Upload:
         self._memory: bytes | None = None
         self._path: Path | None = None
         self._file: BinaryIO | None = None
+        """Stays open, and thereby locked, until it is deleted: see `spool`."""
+        self._finished = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append `data`; moves to disk when it outgrows the memory limit. Raises OSError where the disk is full."""
@@ -62,7 +64,7 @@ class Upload:
             if self.size > MEMORY_BYTES:
                 self._to_disk(self._pieces)
             return
-        if self._file is None:
+        if self._file is None or self._finished:
             raise ValueError("write to a finished upload")
         self._file.write(data)
 
@@ -70,16 +72,16 @@ class Upload:
         """End the writing side, so that every byte can be read."""
         if self._pieces is not None:
             self._memory, self._pieces = b"".join(self._pieces), None
+        self._finished = True
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            self._file.flush()
 
     @property
     def source(self) -> bytes | Path:
         """Its bytes where they are in memory, else the path of its file: what another process can be handed."""
         if self._memory is not None:
             return self._memory
-        if self._path is None or self._file is not None:
+        if self._path is None or not self._finished:
             raise ValueError("an upload is read after finish() and before close()")
         return self._path
 
@@ -90,12 +92,15 @@ class Upload:
 
     def close(self) -> None:
         """Delete it. May be called more than once."""
-        self._pieces = None
-        self.finish()
-        self._memory = None
+        self._pieces = self._memory = None
+        self._finished = True
         if self._path is not None:
             self._path.unlink(missing_ok=True)
             self._path = None
+        if self._file is not None:
+            file, self._file = self._file, None
+            with suppress(OSError):  # what a full disk did not take
+                file.close()
 
     def __enter__(self) -> "Upload":
         return self
@@ -104,9 +109,7 @@ class Upload:
         self.close()
 
     def _to_disk(self, pieces: Sequence[bytes | bytearray]) -> None:
-        handle, name = tempfile.mkstemp(prefix="openproxy-upload-", dir=self._folder)
-        self._path = Path(name)
-        self._file = os.fdopen(handle, "wb")
+        self._file, self._path = spool.create(self._folder)
         self._file.writelines(pieces)
         self._pieces = None
 
