@@ -49,7 +49,7 @@ def test_a_raised_error_crosses_from_a_spawned_process() -> None:
     assert told(error)[1:7] == (
         400,
         "invalid_request_error",
-        "Language 'klingon' is not one of the allowed values: en, an English name of these, or auto",
+        "Language 'klingon' is not one of the allowed values: en, a name of these, or auto",
         "language",
         "invalid_language",
         None,

@@ -1,5 +1,7 @@
 """Languages as users write them, and the form that each side takes."""
 
+import unicodedata
+
 import pytest
 
 from openproxy import languages
@@ -38,6 +40,67 @@ def test_each_code_and_name_lead_back_to_the_code(code: str) -> None:
     assert name != code
     for spelling in (code, code.upper(), name, name.title(), f"  {name.upper()}\n"):
         assert languages.normalise(spelling) == Language(code)
+
+
+def test_no_name_stands_for_two_languages() -> None:
+    bare: dict[str, set[str]] = {}
+    for spelling, code in languages._SPELLINGS.items():
+        bare.setdefault(languages._bare(spelling), set()).add(code)
+    assert [(name, codes) for name, codes in bare.items() if len(codes) > 1 or not name] == []
+    named = [name for code, names in languages._OWN_NAMES.items() for name in names]
+    assert len(named) == len(set(named))
+    assert set(languages._OWN_NAMES) < set(CODES)
+
+
+@pytest.mark.parametrize("code", languages._OWN_NAMES)
+def test_their_own_names_in_every_way_of_writing_them(code: str) -> None:
+    for own in languages._OWN_NAMES[code]:
+        for form in ("NFC", "NFD", "NFKC", "NFKD"):
+            assert languages.normalise(unicodedata.normalize(form, own)) == Language(code)
+        for spelling in (own.upper(), own.title(), f" {own} ", own.replace(" ", "_"), own.replace("ʻ", "’")):
+            assert languages.normalise(spelling) == Language(code)
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ("Español", "es"),
+        ("ESPANOL", "es"),
+        ("Deutsch", "de"),
+        ("DEUTSCH", "de"),
+        ("日本語", "ja"),
+        ("русский", "ru"),
+        ("Русский язык", "ru"),
+        ("français", "fr"),
+        ("FRANÇAIS", "fr"),
+        ("Francais", "fr"),
+        ("turkce", "tr"),
+        ("TÜRKÇE", "tr"),
+        ("Tieng Viet", "vi"),
+        ("Ελληνικα", "el"),
+        ("O'zbek", "uz"),
+        ("olelo hawaii", "haw"),
+        ("bahasa-indonesia", "id"),
+        ("ｅｎ", "en"),
+        ("ＪＡ－ＪＰ", "ja"),
+        ("spa", "es"),
+        ("SPA", "es"),
+        ("ger-AT", "de"),
+    ],
+)
+def test_names_as_they_are_typed(value: str, code: str) -> None:
+    language = languages.normalise(value)
+    assert language is not None
+    assert language.code == code
+    assert languages.for_upstream(value, regions=False) == code
+
+
+@pytest.mark.parametrize(
+    "value", ["e's", "'", "ñ", "日本", "deutsch!", "français québécois", "es pa", "\u0301", "english\0"]
+)
+def test_what_only_looks_like_a_name_is_refused(value: str) -> None:
+    with pytest.raises(UnknownLanguage, match="a name of these, or auto"):
+        languages.normalise(value)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +161,7 @@ def test_absent_blank_and_auto_ask_for_detection(value: str | None) -> None:
 @pytest.mark.parametrize(
     "value",
     ["xx", "klingon", "e", "english-foo-bar-baz", "en-foo-bar", "en-", "-en", "en--US", "en US", "en-USA", "1", "en;q=1",
-     "spanish-MX", "autos", "日本語", "en\x00"],
+     "spanish-MX", "autos", "日本言葉", "en\x00"],
 )  # fmt: skip
 def test_unknown_values_are_refused_with_the_list(value: str) -> None:
     with pytest.raises(UnknownLanguage) as caught:
@@ -106,8 +169,7 @@ def test_unknown_values_are_refused_with_the_list(value: str) -> None:
     error = caught.value
     assert (error.status, error.param, error.code) == (400, "language", "invalid_language")
     assert error.message == (
-        f"Language '{value.lower()}' is not one of the allowed values: {', '.join(CODES)}, "
-        "an English name of these, or auto"
+        f"Language '{value.lower()}' is not one of the allowed values: {', '.join(CODES)}, a name of these, or auto"
     )
 
 
@@ -116,7 +178,7 @@ def test_only_what_the_model_knows_is_allowed() -> None:
     with pytest.raises(UnknownLanguage) as caught:
         languages.normalise("es-MX", allowed={"en", "de"})
     assert caught.value.message == (
-        "Language 'es-mx' is not one of the allowed values: de, en, an English name of these, or auto"
+        "Language 'es-mx' is not one of the allowed values: de, en, a name of these, or auto"
     )
 
 

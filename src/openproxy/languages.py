@@ -1,10 +1,12 @@
-"""Languages as people write them (codes, English names, regions, any case) -> one code that speech models know.
+"""Languages as people write them (codes, names, regions, any case) -> one code that speech models know.
 
 The table holds Whisper's languages under Whisper's own codes (its Javanese is `jw`, ISO says `jv`), each with its
-English name, the ISO 639-2 and 639-3 codes, withdrawn ISO 639-1 codes, and the other names that are in use.
+English name, the ISO 639-2 and 639-3 codes, withdrawn ISO 639-1 codes, and the other names that are in use. A second
+one holds what the languages are called in themselves.
 """
 
 import re
+import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -113,10 +115,127 @@ _TABLE: dict[str, tuple[str, ...]] = {
     "zh": ("chinese", "zho", "chi", "cmn", "mandarin", "mandarin chinese"),
 }
 
+_OWN_NAMES: dict[str, tuple[str, ...]] = {
+    "am": ("አማርኛ",),
+    "ar": ("العربية", "عربي", "عربية"),
+    "as": ("অসমীয়া",),
+    "az": ("azərbaycan", "azərbaycanca", "azərbaycan dili"),
+    "ba": ("башҡорт", "башҡортса", "башҡорт теле"),
+    "be": ("беларуская", "беларуская мова"),
+    "bg": ("български", "български език"),
+    "bn": ("বাংলা",),
+    "bo": ("བོད་སྐད་", "བོད་སྐད", "བོད་ཡིག"),
+    "br": ("brezhoneg",),
+    "bs": ("bosanski",),
+    "ca": ("català", "valencià"),
+    "cs": ("čeština", "česky"),
+    "cy": ("cymraeg",),
+    "da": ("dansk",),
+    "de": ("deutsch",),
+    "el": ("ελληνικά", "ελληνική"),
+    "es": ("español", "castellano"),
+    "et": ("eesti", "eesti keel"),
+    "eu": ("euskara", "euskera"),
+    "fa": ("فارسی",),
+    "fi": ("suomi", "suomen kieli"),
+    "fo": ("føroyskt",),
+    "fr": ("français",),
+    "gl": ("galego",),
+    "gu": ("ગુજરાતી",),
+    "ha": ("harshen hausa",),
+    "haw": ("ʻōlelo hawaiʻi",),
+    "he": ("עברית",),
+    "hi": ("हिन्दी", "हिंदी"),
+    "hr": ("hrvatski",),
+    "ht": ("kreyòl ayisyen", "kreyòl"),
+    "hu": ("magyar",),
+    "hy": ("հայերեն",),
+    "id": ("indonesia", "bahasa indonesia"),
+    "is": ("íslenska",),
+    "it": ("italiano",),
+    "ja": ("日本語",),
+    "jw": ("jawa", "basa jawa"),
+    "ka": ("ქართული",),
+    "kk": ("қазақ тілі", "қазақша", "қазақ"),
+    "km": ("ខ្មែរ", "ភាសាខ្មែរ"),
+    "kn": ("ಕನ್ನಡ",),
+    "ko": ("한국어", "한국말"),
+    "la": ("latina", "lingua latina"),
+    "lb": ("lëtzebuergesch",),
+    "ln": ("lingála",),
+    "lo": ("ລາວ", "ພາສາລາວ"),
+    "lt": ("lietuvių", "lietuvių kalba"),
+    "lv": ("latviešu", "latviešu valoda"),
+    "mi": ("te reo māori",),
+    "mk": ("македонски", "македонски јазик"),
+    "ml": ("മലയാളം",),
+    "mn": ("монгол", "монгол хэл"),
+    "mr": ("मराठी",),
+    "ms": ("melayu", "bahasa melayu"),
+    "mt": ("malti",),
+    "my": ("မြန်မာ", "မြန်မာဘာသာ"),
+    "ne": ("नेपाली",),
+    "nl": ("nederlands", "vlaams"),
+    "nn": ("norsk nynorsk",),
+    "no": ("norsk", "norsk bokmål"),
+    "pa": ("ਪੰਜਾਬੀ", "پنجابی"),
+    "pl": ("polski", "język polski"),
+    "ps": ("پښتو",),
+    "pt": ("português",),
+    "ro": ("română", "limba română"),
+    "ru": ("русский", "русский язык"),
+    "sa": ("संस्कृत भाषा", "संस्कृतम्", "संस्कृत"),
+    "sd": ("سنڌي", "सिन्धी"),
+    "si": ("සිංහල",),
+    "sk": ("slovenčina", "slovensky"),
+    "sl": ("slovenščina",),
+    "sn": ("chishona",),
+    "so": ("soomaali", "af soomaali"),
+    "sq": ("shqip", "gjuha shqipe"),
+    "sr": ("српски", "srpski", "српски језик"),
+    "su": ("basa sunda", "sunda"),
+    "sv": ("svenska",),
+    "ta": ("தமிழ்",),
+    "te": ("తెలుగు",),
+    "tg": ("тоҷикӣ", "забони тоҷикӣ"),
+    "th": ("ไทย", "ภาษาไทย"),
+    "tk": ("türkmen dili", "türkmençe", "türkmen"),
+    "tr": ("türkçe",),
+    "tt": ("татар", "татарча", "татар теле"),
+    "uk": ("українська", "українська мова"),
+    "ur": ("اردو",),
+    "uz": ("oʻzbek", "oʻzbekcha", "oʻzbek tili", "ўзбек", "ўзбекча"),
+    "vi": ("tiếng việt",),
+    "yi": ("ייִדיש",),
+    "yo": ("èdè yorùbá",),
+    "yue": ("粵語", "粤语", "廣東話", "广东话", "廣州話", "广州话"),
+    "zh": ("中文", "汉语", "漢語", "普通话", "普通話", "國語", "国语", "简体中文", "繁體中文", "華語", "华语"),
+}
+"""What the languages are called by those who speak them, where that differs (Unicode CLDR 48, and other usual names)."""
+
 CODES: tuple[str, ...] = tuple(_TABLE)
 """The code of every language in the table."""
 
-_SPELLINGS = {spelling: code for code, spellings in _TABLE.items() for spelling in (code, *spellings)}
+
+def _plain(value: str | None) -> str:
+    """In lower case and in one of the ways in which Unicode writes the same characters."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", value or "").casefold())
+    return " ".join(folded.split())
+
+
+def _bare(plain: str) -> str:
+    """Without accents, vowel points and apostrophes, as on a keyboard that does not have them."""
+    kept = (char for char in unicodedata.normalize("NFD", plain) if unicodedata.category(char) not in _MARKS)
+    return "".join(char for char in kept if char not in _APOSTROPHES)
+
+
+_MARKS = ("Mn", "Lm")
+_APOSTROPHES = "'‘’`"
+_SPELLINGS = {
+    _plain(spelling): code for code in _TABLE for spelling in (code, *_TABLE[code], *_OWN_NAMES.get(code, ()))
+}
+_BARE_NAMES = {bare: code for spelling, code in _SPELLINGS.items() if len(bare := _bare(spelling)) > 3}
+"""Not of codes, which have no accents to leave out."""
 _EXTENDED = {"zh-cmn": "zh", "zh-yue": "yue"}
 """Language tags that name the language in a second subtag (RFC 5646, section 2.2.2)."""
 
@@ -162,7 +281,7 @@ def normalise(value: str | None, allowed: Collection[str] | None = None) -> Lang
     if language is None or language.code not in known:
         shown = asked if len(asked) <= _SHOWN else asked[:_SHOWN] + "…"
         raise UnknownLanguage(
-            f"Language '{shown}' is not one of the allowed values: {', '.join(known)}, an English name of these, or auto",
+            f"Language '{shown}' is not one of the allowed values: {', '.join(known)}, a name of these, or auto",
             param="language",
         )
     return language
@@ -189,13 +308,10 @@ def name(code: str) -> str:
     return code if language is None else _TABLE[language.code][0]
 
 
-def _plain(value: str | None) -> str:
-    return " ".join((value or "").split()).lower()
-
-
 def _find(asked: str) -> Language | None:
     dashed = asked.replace("_", "-")
-    code = _SPELLINGS.get(asked) or _SPELLINGS.get(dashed.replace("-", " "))
+    words = dashed.replace("-", " ")
+    code = _SPELLINGS.get(asked) or _SPELLINGS.get(words) or _BARE_NAMES.get(_bare(words))
     if code is not None:
         return Language(code)
     tag = _TAG.fullmatch(dashed)
