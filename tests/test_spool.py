@@ -160,3 +160,26 @@ def test_transcribe_sweeps_what_a_killed_transcribe_left(tmp_path: Path, monkeyp
     done = command.run("transcribe", "-", "-q", stdin=silence + bytes(1_100_000))
     assert (done.returncode, done.stdout.strip()) == (0, b"")
     assert list(tmp_path.glob(f"{spool.PREFIX}*")) == []
+
+
+@pytest.mark.parametrize("api", ["openai", "llama"])
+def test_an_engine_without_room_says_when_to_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, api: str
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    with engine_server.running("--api", api) as server:
+        folder.rmdir()
+        answer = server.post_bytes(bytes(2 * MEMORY_BYTES))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+    assert answer.json()["error"]["message"] == "The server has no room for this upload now"
+
+
+def test_a_gateway_without_room_says_when_to_come_back(tmp_path: Path) -> None:
+    with gateway_server.running(tmp_path) as gateway:
+        gateway.connect("openai", "http://127.0.0.1:9")
+        gateway.spool.rmdir()
+        answer = gateway.post("openai/whisper-1", bytes(2 * MEMORY_BYTES), file_first=True)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+        assert gateway_server.error(answer) == (503, "The server has no room for this upload now")

@@ -290,8 +290,16 @@ def test_the_queue_has_an_end(keyed: EngineServer, long_clip: Path) -> None:
             connection.close()
 
 
+def restarts(server: EngineServer) -> float:
+    (count,) = re.findall(
+        r"^openproxy_engine_worker_restarts_total (\S+)$", httpx.get(server.url + "/metrics").text, re.M
+    )
+    return float(count)
+
+
 def test_killing_the_worker_in_the_middle(openai_engine: EngineServer, long_clip: Path) -> None:
     body, content_type = form(long_clip.read_bytes())
+    before = restarts(openai_engine)
     with socket.create_connection(("127.0.0.1", openai_engine.port)) as connection:
         connection.sendall(head(openai_engine, content_type, len(body)) + body)
         until(lambda: running(openai_engine)[0] == 1, 5)
@@ -306,6 +314,7 @@ def test_killing_the_worker_in_the_middle(openai_engine: EngineServer, long_clip
     assert again.status_code == 200
     assert "kitchen" in again.json()["text"]
     assert openai_engine.worker.pid != killed
+    assert restarts(openai_engine) == before + 1
     assert httpx.get(openai_engine.url + "/ready").status_code == 200
 
 

@@ -60,7 +60,8 @@ class App:
             exchange.status = exchange.status or CLIENT_GONE
         except OSError as error:
             _log.error("Request %s failed: %s", exchange.request_id, error.strerror)
-            await exchange.fail(Unavailable("The server has no room for this upload now", code="storage"))
+            room = Unavailable("The server has no room for this upload now", code="storage", retry_after=10)
+            await exchange.fail(room)
         except Exception:
             _log.exception("Request %s failed", exchange.request_id)
             await exchange.fail(OpenProxyError("Internal error; the server's log tells more", code="internal_error"))

@@ -129,7 +129,8 @@ class App:
             task.uncancel()
         except OSError as error:
             _log.error("%s failed: %s", exchange.request_id, error.strerror)
-            await _fail(exchange, Unavailable("The server has no room for this upload now", code="storage"))
+            room = Unavailable("The server has no room for this upload now", code="storage", retry_after=10)
+            await _fail(exchange, room)
         except Exception:
             _log.exception("%s failed", exchange.request_id)
             await _fail(exchange, OpenProxyError("Internal error; the server's log tells more", code="internal_error"))
