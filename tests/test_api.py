@@ -1,4 +1,5 @@
 import io
+import math
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -115,6 +116,9 @@ def test_language_and_translation_of_a_multilingual_model() -> None:
         (CAT, {"language": "klingon"}, UnknownLanguage, "klingon"),
         (CAT, {"language": "de"}, BadRequest, "only English"),
         (CAT, {"translate": True}, BadRequest, "multilingual"),
+        *((CAT, {"temperature": value}, BadRequest, "from 0 to 1") for value in (-0.1, 1.01, math.nan, math.inf, -1)),
+        *((CAT, {"max_seconds": value}, BadRequest, "above 0; None") for value in (0, -1.0, math.nan)),
+        *((CAT, {"threads": value}, BadRequest, "from 1 on") for value in (0, -2)),
         (CAT, {"model": "no-such-size"}, ModelUnusable, "there is no model 'no-such-size'"),
         ("gone.mp3", {}, FileNotFoundError, "gone.mp3"),
     ],
@@ -122,6 +126,11 @@ def test_language_and_translation_of_a_multilingual_model() -> None:
 def test_errors(source: api.Source, options: dict[str, object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         api.transcribe(source, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("temperature", [None, 0, 0.5, 1.0])
+def test_temperatures_that_are_taken(temperature: float | None) -> None:
+    assert api.transcribe(CAT, temperature=temperature).duration == pytest.approx(2.5, abs=0.1)
 
 
 def test_a_model_is_loaded_once_for_all_threads(empty: api._Models, monkeypatch: pytest.MonkeyPatch) -> None:

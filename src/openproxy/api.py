@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from openproxy import languages
 from openproxy.engine.models import Options, Piece, Progress, Transcriber
+from openproxy.errors import BadRequest
 from openproxy.transcript import Segment, Transcript
 from openproxy.upload import Upload
 
@@ -41,8 +42,9 @@ def transcribe(
 
     `model` is what `openproxy-engine -m` takes: a size name, a folder, a repository id. It is loaded at the first call
     and kept. `language` is a code or a name, None detects it; `translate` gives English whatever is spoken.
-    `word_timestamps` adds the times of words, `vad=False` gives the model silence and noise too. Recordings longer than
-    `max_seconds` are refused. May be called from several threads at once; each call uses `threads` threads.
+    `word_timestamps` adds the times of words, `temperature` is from 0 to 1, `vad=False` gives the model silence and
+    noise too. Recordings longer than `max_seconds` are refused. May be called from several threads at once; each call
+    uses `threads` threads.
 
     Raises AudioError (AudioUnreadable, AudioTooLong) for the recording, UnknownLanguage and BadRequest for the options,
     ModelUnusable for the model (all of them OpenProxyError), OSError where a path cannot be opened, TypeError for a
@@ -83,6 +85,7 @@ def transcribe_stream(
     A model that gives no times (an audio chat model) yields Piece of text in place of segments.
     Closing the iterator stops the work. Errors come from the first step of the iteration on.
     """
+    _check(temperature, max_seconds, threads)
     spoken = languages.normalise(language)
     options = Options(
         language=None if spoken is None else spoken.code,
@@ -100,6 +103,22 @@ def transcribe_stream(
         for item in transcriber.stream(audio, options):
             if not isinstance(item, Progress):
                 yield item
+
+
+def _check(temperature: float | None, max_seconds: float | None, threads: int) -> None:
+    """Raise BadRequest, its `param` naming the argument, for a number outside its range; NaN is outside of all."""
+    if temperature is not None and not 0 <= temperature <= 1:
+        raise BadRequest(
+            f"temperature {temperature!r} is not a number from 0 to 1", param="temperature", code="invalid_value"
+        )
+    if max_seconds is not None and not max_seconds > 0:
+        raise BadRequest(
+            f"max_seconds {max_seconds!r} is not a number above 0; None takes any length",
+            param="max_seconds",
+            code="invalid_value",
+        )
+    if threads < 1:
+        raise BadRequest(f"threads {threads!r} is not a number from 1 on", param="threads", code="invalid_value")
 
 
 def _readable(source: Source, kept: ExitStack) -> Path | bytes | BinaryIO:
