@@ -50,6 +50,24 @@ def test_silence() -> None:
         assert subtitles.vtt(silent) == "WEBVTT\n\n"
 
 
+@pytest.mark.parametrize(
+    "some",
+    [
+        from_segments([Segment(" One two three.", 0.0, 3.0, (Word(" One", 0.0, 0.5), Word(" three", 2.0, 3.0)))]),
+        Transcript("One two three.", words=(Word(" One", 0.0, 0.5), Word(" three.", 2.0, 3.0))),
+        Transcript("One two three.", segments=(Segment(" One two three.", 0.0, 3.0),), words=(Word(" two", 1.0, 1.5),)),
+    ],
+    ids=["of a segment", "alone", "beside a segment"],
+)
+def test_words_that_are_not_all_that_is_said_do_not_cut_the_text(some: Transcript) -> None:
+    assert vtt_of(some) == srt_of(some) == [ParsedCue(0, 3000, ("One two three.",))]
+
+
+def test_words_without_punctuation_are_all_that_is_said() -> None:
+    words = (Word(" hello", 0.0, 0.5), Word(" you", 2.0, 2.5))
+    assert [cue.text for cue in vtt_of(from_segments([Segment(" Hello, you!", 0.0, 3.0, words)]))] == ["hello", "you"]
+
+
 @pytest.mark.parametrize("name", ["srt", "vtt"])
 def test_text_without_times_is_refused(name: str) -> None:
     with pytest.raises(FormatUnavailable) as caught:

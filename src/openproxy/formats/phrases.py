@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from openproxy.formats import wrapping
-from openproxy.transcript import Segment, Transcript
+from openproxy.transcript import Segment, Transcript, Word
 
 PAUSE_SECONDS = 0.7
 """A silence between two words that parts them."""
@@ -57,7 +57,7 @@ def of(transcript: Transcript) -> list[Phrase]:
     found: list[Phrase] = []
     run: list[Atom] = []
     for segment in _spoken(transcript):
-        if segment.words:
+        if segment.words and _same(segment.words, segment.text):
             run += _from_words(segment, run)
             continue
         found += _sentences(run)
@@ -93,17 +93,29 @@ def ends_sentence(atom: Atom, following: Atom) -> bool:
 
 
 def _spoken(transcript: Transcript) -> Iterator[Segment]:
-    if transcript.words and not any(segment.words for segment in transcript.segments):
-        words = transcript.words
-        if transcript.segments and not any(word.speaker for word in words):
-            starts = [segment.start for segment in transcript.segments]
-            words = tuple(
-                replace(word, speaker=transcript.segments[max(0, bisect_right(starts, word.start) - 1)].speaker)
-                for word in words
-            )
-        yield Segment("", words[0].start, words[-1].end, words=words)
-    else:
-        yield from transcript.segments
+    segments, words = transcript.segments, transcript.words
+    if not words or any(segment.words for segment in segments):
+        yield from segments
+        return
+    whole = "".join(segment.text for segment in segments) if segments else transcript.text
+    if segments and not _same(words, whole):
+        yield from segments
+        return
+    if segments and not any(word.speaker for word in words):
+        starts = [segment.start for segment in segments]
+        words = tuple(
+            replace(word, speaker=segments[max(0, bisect_right(starts, word.start) - 1)].speaker) for word in words
+        )
+    yield Segment(whole, words[0].start, max(word.end for word in words), words=words)
+
+
+def _same(words: Sequence[Word], text: str) -> bool:
+    """Whether words are all that a text says: some sources give the times of a few words only."""
+    return not text.strip() or _letters("".join(word.text for word in words)) == _letters(text)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _from_words(segment: Segment, before: Sequence[Atom]) -> list[Atom]:

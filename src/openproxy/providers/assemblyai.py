@@ -14,6 +14,7 @@ from openproxy.providers.exchange import refuse_translation
 from openproxy.providers.http import Client
 from openproxy.providers.reading import text
 from openproxy.providers.replies import Reply, ignored
+from openproxy.providers.spelling import spelled
 from openproxy.transcript import Transcript, Usage
 from openproxy.upload import Connection, TranscriptionRequest
 
@@ -130,7 +131,7 @@ def _budget(connection: Connection) -> float:
     """The connection's `pollTimeoutSeconds` where it is a positive number."""
     try:
         seconds = float(connection.options.get("pollTimeoutSeconds") or BUDGET_SECONDS)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return BUDGET_SECONDS
     return seconds if 0 < seconds < float("inf") else BUDGET_SECONDS
 
@@ -150,15 +151,17 @@ def _order(request: TranscriptionRequest, audio_url: str) -> dict[str, Any]:
 
 def _read(request: TranscriptionRequest, job: Any) -> Transcript:
     """A completed job; its times are milliseconds."""
-    words = reading.words(job, "text", per_second=1000)
+    said, words = text(job, "text"), reading.words(job, "text", per_second=1000)
     utterances = reading.utterances(reading.entries(job, "utterances"), "text", "text", per_second=1000)
+    if not reading.tell(utterances, said):
+        utterances = reading.segments(said, words) or utterances
     duration = reading.seconds(job, "audio_duration")
     code = text(job, "language_code") or request.value("language")
     return Transcript(
-        text=text(job, "text"),
+        text=said,
         language=reading.language(code.replace("_", "-")) if code else None,
         duration=duration,
-        segments=utterances or reading.sentences(words),
-        words=words,
+        segments=utterances or reading.segments(said, words),
+        words=spelled(words, f" {said.strip()}") or words,
         usage=None if duration is None else Usage(seconds=duration),
     )

@@ -1,5 +1,6 @@
 """Deepgram: raw audio with everything else in the query (contracts/gateway.md, section 3.4; upstreams.md, D.2)."""
 
+import itertools
 from typing import Any
 from urllib.parse import urlencode
 
@@ -7,7 +8,8 @@ from openproxy import languages
 from openproxy.media_types import upstream_type
 from openproxy.providers import addresses, bodies, reading
 from openproxy.providers.exchange import SingleExchange
-from openproxy.providers.reading import member, seconds, text
+from openproxy.providers.reading import count, entries, member, seconds, text
+from openproxy.providers.spelling import spelled
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Connection, TranscriptionRequest
 
@@ -32,9 +34,13 @@ class Deepgram(SingleExchange):
 
     def read(self, request: TranscriptionRequest, document: Any) -> Transcript:
         """Every channel of the answer; several are put in order of time."""
-        channels = [_Channel.read(channel) for channel in reading.entries(document, "results", "channels")]
+        told = entries(document, "results", "channels")
+        firsts = _first_speakers(told)
+        channels = [_Channel.read(channel, first) for channel, first in zip(told, firsts, strict=False)]
         spoken = [channel for channel in channels if channel.text]
-        segments = _utterances(document, spoken) or tuple(part for channel in spoken for part in channel.segments)
+        segments = _utterances(document, firsts, spoken) or tuple(
+            part for channel in channels for part in channel.segments
+        )
         duration = seconds(document, "metadata", "duration")
         detected = next((channel.language for channel in spoken or channels if channel.language), None)
         return Transcript(
@@ -66,32 +72,44 @@ def _parameters(request: TranscriptionRequest) -> list[tuple[str, str]]:
     return parameters
 
 
+def _first_speakers(channels: list[Any]) -> list[int]:
+    """The number of each channel's first speaker, where Deepgram counts those of every channel from 0."""
+    words = [entries(member(channel, "alternatives", 0), "words") for channel in channels]
+    sizes = [max((count(word, "speaker") or 0 for word in listed), default=-1) + 1 for listed in words]
+    return [0, *itertools.accumulate(sizes[:-1])]
+
+
 class _Channel:
     """One channel of the answer: its text, its words and the segments that they make."""
 
     def __init__(self, spoken: str, words: tuple[Word, ...], code: str | None):
+        spelt = spelled(words, f" {spoken.strip()}")
         self.text = spoken
-        self.words = words
+        self.words = spelt or words
         self.language = code
-        self.whole = "".join(one.text for one in words).split() == spoken.split()
+        self.whole = spelt is not None
         """Whether the words are all that is said in the text."""
-        if self.whole:
-            self.segments = reading.sentences(words)
-        else:
-            self.segments = (reading.segment(words, spoken),) if words and spoken else ()
+        self.segments = reading.segments(spoken, words)
 
     @classmethod
-    def read(cls, channel: Any) -> "_Channel":
+    def read(cls, channel: Any, first_speaker: int) -> "_Channel":
         best = member(channel, "alternatives", 0)
         code = text(channel, "detected_language") or text(best, "languages", 0)
-        return cls(text(best, "transcript"), reading.words(best, *_SPELLINGS), reading.language(code) if code else None)
+        words = reading.words(best, *_SPELLINGS, first_speaker=first_speaker)
+        return cls(text(best, "transcript"), words, reading.language(code) if code else None)
 
 
-def _utterances(document: Any, spoken: list[_Channel]) -> tuple[Segment, ...]:
+def _utterances(document: Any, firsts: list[int], spoken: list[_Channel]) -> tuple[Segment, ...]:
     """Deepgram's own segments, where it was asked for them and they hold every channel's text."""
-    found = reading.utterances(reading.entries(document, "results", "utterances"), "transcript", *_SPELLINGS)
-    told = sum(len(part.text.split()) for part in found)
-    return found if told >= sum(len(channel.text.split()) for channel in spoken) else ()
+    listed: list[list[Any]] = [[] for _ in firsts]
+    for one in entries(document, "results", "utterances"):
+        listed[min(count(one, "channel") or 0, len(firsts) - 1)].append(one)
+    found = tuple(
+        part
+        for first, told in zip(firsts, listed, strict=True)
+        for part in reading.utterances(told, "transcript", *_SPELLINGS, first_speaker=first)
+    )
+    return found if reading.tell(found, " ".join(channel.text for channel in spoken)) else ()
 
 
 def _joined(spoken: list[_Channel]) -> str:

@@ -5,15 +5,16 @@ from typing import Any
 
 from openproxy import languages
 from openproxy.media_types import upstream_type
-from openproxy.providers import addresses, bodies, reading
+from openproxy.providers import addresses, bodies
 from openproxy.providers.exchange import SingleExchange
 from openproxy.providers.reading import (
     count,
     entries,
     language,
     member,
-    segment,
-    sentences,
+    number,
+    segments,
+    span,
     speaker_letter,
     text,
 )
@@ -66,13 +67,13 @@ class Gemini(SingleExchange):
         if not spoken:
             whole = "".join(text(part, "text") for part in parts if member(part, "thought") is not True)
             return Transcript(whole, language=language(request.value("language")), usage=usage)
-        segments = tuple(part for one in spoken for part in _segments(one))
+        found = tuple(part for one in spoken for part in _segments(one))
         code = next((text(one, "languageCode") for one in spoken if text(one, "languageCode")), None)
         return Transcript(
             text=" ".join(filter(None, (text(one, "text").strip() for one in spoken))),
             language=language(code or request.value("language")),
-            segments=segments,
-            words=tuple(one for part in segments for one in part.words),
+            segments=found,
+            words=tuple(one for part in found for one in part.words),
             usage=usage,
         )
 
@@ -105,30 +106,27 @@ def _transcription_settings(request: TranscriptionRequest) -> dict[str, Any]:
 
 def _segments(spoken: Any) -> tuple[Segment, ...]:
     speaker = speaker_letter(member(spoken, "speakerLabel"))
-    words = tuple(_words(spoken, speaker))
-    said = text(spoken, "text").strip()
-    if words:
-        whole = "".join(one.text for one in words).split() == said.split()
-        return sentences(words) if whole else (segment(words, said),)
-    start, end = _seconds(spoken, "startOffset"), _seconds(spoken, "endOffset")
-    if not said or start is None or end is None:
-        return ()
-    return (Segment(f" {said}", start, max(start, end), speaker=speaker),)
+    words = sorted(_words(spoken, speaker), key=lambda one: one.start)
+    said, when = text(spoken, "text").strip(), _span(spoken)
+    if words or not said or when is None:
+        return segments(said, words)
+    return (Segment(f" {said}", *when, speaker=speaker),)
 
 
 def _words(spoken: Any, speaker: str | None) -> Iterator[Word]:
     for one in entries(spoken, "words"):
-        said, start, end = text(one, "word").strip(), _seconds(one, "startOffset"), _seconds(one, "endOffset")
-        if said and start is not None and end is not None:
-            yield Word(f" {said}", start, max(start, end), None, speaker)
+        said, when = text(one, "word").strip(), _span(one)
+        if said and when is not None:
+            yield Word(f" {said}", *when, None, speaker)
+
+
+def _span(holder: Any) -> tuple[float, float] | None:
+    return span(_seconds(holder, "startOffset"), _seconds(holder, "endOffset"))
 
 
 def _seconds(holder: Any, name: str) -> float | None:
     """A protobuf duration (`1.250s`) in seconds; None where there is none."""
-    try:
-        return reading.seconds(float(text(holder, name).removesuffix("s")))
-    except ValueError:
-        return None
+    return number(text(holder, name).removesuffix("s"))
 
 
 def _usage(document: Any) -> Usage | None:
@@ -138,7 +136,8 @@ def _usage(document: Any) -> Usage | None:
     by_kind = {text(one, "modality"): count(one, "tokenCount") for one in entries(counts, "promptTokensDetails")}
     return Usage(
         input_tokens=count(counts, "promptTokenCount"),
-        output_tokens=count(counts, "candidatesTokenCount"),
+        # thinking is billed as output, and counted apart from it
+        output_tokens=(count(counts, "candidatesTokenCount") or 0) + (count(counts, "thoughtsTokenCount") or 0),
         text_tokens=by_kind.get("TEXT"),
         audio_tokens=by_kind.get("AUDIO"),
         cached_tokens=count(counts, "cachedContentTokenCount") or 0,

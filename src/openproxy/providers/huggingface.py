@@ -5,7 +5,7 @@ from typing import Any
 from openproxy.media_types import upstream_type
 from openproxy.providers import addresses, bodies
 from openproxy.providers.exchange import SingleExchange
-from openproxy.providers.reading import entries, seconds, text
+from openproxy.providers.reading import entries, number, stretches, text
 from openproxy.transcript import Segment, Transcript
 from openproxy.upload import Connection, TranscriptionRequest
 
@@ -40,9 +40,8 @@ class HuggingFace(SingleExchange):
 
 
 def _segments(document: Any) -> list[Segment]:
-    found: list[Segment] = []
-    for chunk in entries(document, "chunks"):
-        spoken, start, end = text(chunk, "text"), seconds(chunk, "timestamp", 0), seconds(chunk, "timestamp", 1)
-        if spoken.strip() and start is not None:
-            found.append(Segment(spoken, start, max(start, end if end is not None else start)))
-    return found
+    return [Segment(one.text, one.start, one.end) for one in stretches(entries(document, "chunks"), "text", _timestamp)]
+
+
+def _timestamp(chunk: Any) -> tuple[float | None, float | None]:
+    return number(chunk, "timestamp", 0), number(chunk, "timestamp", 1)

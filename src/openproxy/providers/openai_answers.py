@@ -1,14 +1,15 @@
 """What is asked of the OpenAI wire for a Transcript, and how its answers are read into one (contracts/upstreams.md, D.1)."""
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from openproxy import formats, media_types
 from openproxy.providers import reading
 from openproxy.providers.catalog import Entry
-from openproxy.providers.reading import count, entries, language, member, number, seconds, speaker_letter, text
+from openproxy.providers.reading import Stretch, count, entries, language, member, number, seconds, speaker_letter, text
+from openproxy.providers.spelling import spelled
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Field, TranscriptionRequest
 
@@ -50,16 +51,16 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
 
     Raises UpstreamError 502 for a body that is neither.
     """
-    if media_types.bare(content_type or "") == "text/plain" and not reading.is_json(body):
+    if media_types.bare(content_type or "text/plain") == "text/plain" and not reading.is_object(body):
         return Transcript(body.decode("utf-8", "replace").strip(), task=request.task)
     document = reading.document(body, label)
-    words = reading.words(document, "word")
-    segments = tuple(_segments(document, words))
+    said, words = text(document, "text").strip(), reading.words(document, "word")
+    segments = tuple(_segments(document, words)) or reading.segments(said, words)
     spoken = text(document, "language") or text(document, "languages", 0, "code") or request.value("language")
     if request.task == "translate":
         spoken = None  # what is named there is the language of the translation
     return Transcript(
-        text=text(document, "text").strip(),
+        text=said,
         language=language(spoken or None),
         duration=seconds(document, "duration"),
         segments=segments,
@@ -70,22 +71,21 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
 
 
 def _segments(document: Any, words: tuple[Word, ...]) -> Iterator[Segment]:
-    """The segments, each with the words that begin in it."""
-    given = [one for one in entries(document, "segments") if seconds(one, "start") is not None]
-    starts = [seconds(one, "start") or 0.0 for one in given]
-    own: list[list[Word]] = [[] for _ in given]
-    for part in words if given else ():
-        own[max(0, bisect_right(starts, part.start) - 1)].append(part)
-    for one, start, spoken in zip(given, starts, own, strict=True):
-        speaker, said = speaker_letter(member(one, "speaker")), text(one, "text")
+    """The segments, each with its own words, or with those of the whole answer that lie in it."""
+    given = reading.stretches(entries(document, "segments"), "text")
+    for stretch, spoken in zip(given, _allotted(given, words), strict=True):
+        one = stretch.entry
+        speaker = speaker_letter(member(one, "speaker"))
+        said = stretch.text if speaker is None else f" {stretch.text.strip()}"
+        timed = reading.words(one, "word", "text") or spoken
         yield Segment(
-            text=said if speaker is None else f" {said.strip()}",
-            start=start,
-            end=max(start, seconds(one, "end") or start),
-            words=_spelled(spoken, said),
+            text=said,
+            start=stretch.start,
+            end=stretch.end,
+            words=spelled(timed, said) or timed,
             speaker=speaker,
             seek=count(one, "seek") or 0,
-            tokens=tuple(token for token in entries(one, "tokens") if isinstance(token, int)),
+            tokens=tuple(token for token in entries(one, "tokens") if type(token) is int),
             temperature=number(one, "temperature"),
             avg_logprob=number(one, "avg_logprob"),
             compression_ratio=number(one, "compression_ratio"),
@@ -93,19 +93,21 @@ def _segments(document: Any, words: tuple[Word, ...]) -> Iterator[Segment]:
         )
 
 
-def _spelled(words: Sequence[Word], said: str) -> tuple[Word, ...]:
-    """The words as the segment's text spells them, with its punctuation, which OpenAI's word list leaves out."""
-    spellings = said.split()
-    same = len(spellings) == len(words) and all(
-        _letters(spelling) == _letters(part.text) for spelling, part in zip(spellings, words, strict=True)
-    )
-    if not same:
-        return tuple(words)
-    return tuple(replace(part, text=f" {spelling}") for spelling, part in zip(spellings, words, strict=True))
-
-
-def _letters(spelling: str) -> str:
-    return "".join(character for character in spelling.casefold() if character.isalnum())
+def _allotted(given: Sequence[Stretch], words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+    """The words of each segment: by where they stand in the text, or by their times where they are not all of it."""
+    spelt = spelled(words, "".join(one.text for one in given))
+    if spelt is None:
+        limits = [one.start for one in given[1:]]
+        places = [part.start for part in words]
+    else:
+        words = spelt
+        limits = [float(end) for end in itertools.accumulate(len(one.text) for one in given[:-1])]
+        ends = itertools.accumulate(len(part.text) for part in words)
+        places = [end - len(part.text.lstrip()) for end, part in zip(ends, words, strict=True)]
+    found: list[list[Word]] = [[] for _ in given]
+    for part, place in zip(words if given else (), places, strict=bool(given)):
+        found[bisect_right(limits, place)].append(part)
+    return [tuple(one) for one in found]
 
 
 def _usage(document: Any) -> Usage | None:

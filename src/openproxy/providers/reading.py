@@ -3,11 +3,14 @@
 import itertools
 import json
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openproxy import languages
 from openproxy.errors import UnknownLanguage, UpstreamError
+from openproxy.providers.spelling import spelled
 from openproxy.transcript import Segment, Word
 
 PAUSE = 0.8
@@ -15,6 +18,8 @@ PAUSE = 0.8
 LONGEST = 1e9
 """A time beyond this, in seconds or milliseconds, is no time in a recording."""
 _SENTENCE_END = (".", "?", "!", "…", "。", "？", "！")
+_WRITTEN = re.compile(r"\s*[+-]?[0-9]{1,15}(?:\.[0-9]{0,15})?\s*")
+"""A number that a server has put into quotes."""
 
 
 def document(body: bytes, label: str) -> Any:
@@ -33,6 +38,11 @@ def is_json(body: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def is_object(body: bytes) -> bool:
+    """Whether `body` is a JSON object: a transcript in plain text may well be a number, or stand in quotes."""
+    return body.lstrip()[:1] == b"{" and is_json(body)
 
 
 def member(value: Any, *path: str | int) -> Any:
@@ -54,11 +64,17 @@ def text(value: Any, *path: str | int) -> str:
 
 
 def number(value: Any, *path: str | int) -> float | None:
-    """The finite number at `path`; None where there is none."""
+    """The finite number at `path`, also where it is in quotes; None where there is none."""
     found = member(value, *path)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+    if isinstance(found, str) and _WRITTEN.fullmatch(found):
+        found = float(found)
+    if isinstance(found, bool) or not isinstance(found, int | float):
         return None
-    return float(found)
+    try:
+        found = float(found)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def seconds(value: Any, *path: str | int) -> float | None:
@@ -70,7 +86,7 @@ def seconds(value: Any, *path: str | int) -> float | None:
 def count(value: Any, *path: str | int) -> int | None:
     """The whole number, 0 or more, at `path`; None where there is none."""
     found = number(value, *path)
-    return int(found) if found is not None and found >= 0 else None
+    return int(found) if found is not None and found >= 0 and found.is_integer() else None
 
 
 def entries(value: Any, *path: str | int) -> list[Any]:
@@ -88,54 +104,117 @@ def language(value: str | None) -> str | None:
     return found.code if found else None
 
 
-def words(holder: Any, *spellings: str, per_second: int = 1) -> tuple[Word, ...]:
-    """The list `words` of `holder`, without entries that have no text or no time.
+def span(start: float | None, end: float | None) -> tuple[float, float] | None:
+    """From when to when something is said; None where it has no beginning that a recording could have.
+
+    What begins before the recording, as some aligners have it, begins with it; what has no end ends where it begins.
+    """
+    if start is None or start > LONGEST:
+        return None
+    if end is None or end > LONGEST:
+        end = start
+    return (max(0.0, start), max(0.0, start, end)) if max(start, end) >= 0 else None
+
+
+def start_and_end(entry: Any) -> tuple[float | None, float | None]:
+    """The members `start` and `end` of an entry."""
+    return number(entry, "start"), number(entry, "end")
+
+
+def words(holder: Any, *spellings: str, per_second: int = 1, first_speaker: int = 0) -> tuple[Word, ...]:
+    """The list `words` of `holder` in order of time, without entries that have no text or no time.
 
     `spellings` are the members that may hold a word's text, the best first; `per_second` is 1000 where times are
-    milliseconds.
+    milliseconds; `first_speaker` is the number that the vendor's 0 stands for.
     """
     found: list[Word] = []
     for one in entries(holder, "words"):
         spoken = next((text(one, name).strip() for name in spellings if text(one, name).strip()), "")
-        start, end = seconds(one, "start"), seconds(one, "end")
-        if spoken and start is not None and end is not None:
+        when = span(*start_and_end(one))
+        if spoken and when is not None:
             found.append(
                 Word(
                     f" {spoken}",
-                    start / per_second,
-                    max(start, end) / per_second,
+                    when[0] / per_second,
+                    when[1] / per_second,
                     number(one, "confidence"),
-                    speaker_letter(member(one, "speaker")),
+                    speaker_letter(member(one, "speaker"), first_speaker),
                 )
             )
-    return tuple(found)
+    return tuple(sorted(found, key=lambda one: one.start))
 
 
-def utterances(listed: list[Any], said: str, *spellings: str, per_second: int = 1) -> tuple[Segment, ...]:
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """An entry of a vendor's list of segments, however it calls them."""
+
+    entry: Any
+    """All that the vendor tells about it."""
+    text: str
+    """As the vendor wrote it, never blank."""
+    start: float
+    """In the vendor's unit, as is `end`."""
+    end: float
+
+
+def stretches(
+    listed: list[Any], said: str, times: Callable[[Any], tuple[float | None, float | None]] = start_and_end
+) -> list[Stretch]:
+    """The entries of `listed` that have a text, their member `said`, in order of time.
+
+    The text of one without a time goes with the one before it, else with the first: it is not lost, and no time is
+    made up.
+    """
+    found: list[Stretch] = []
+    untimed = ""
+    for one in listed:
+        spoken, when = text(one, said), span(*times(one))
+        if not spoken.strip():
+            continue
+        if when is not None:
+            found.append(Stretch(one, f"{untimed} {spoken.strip()}" if untimed else spoken, *when))
+            untimed = ""
+        elif found:
+            found[-1] = replace(found[-1], text=f"{found[-1].text.rstrip()} {spoken.strip()}")
+        else:
+            untimed = f"{untimed} {spoken.strip()}"
+    return sorted(found, key=lambda one: one.start)
+
+
+def utterances(
+    listed: list[Any], said: str, *spellings: str, per_second: int = 1, first_speaker: int = 0
+) -> tuple[Segment, ...]:
     """Segments that a vendor cut itself: the text of each is its member `said`; the rest as in `words`."""
     found: list[Segment] = []
-    for one in listed:
-        spoken, start, end = text(one, said).strip(), seconds(one, "start"), seconds(one, "end")
-        if spoken and start is not None and end is not None:
-            found.append(
-                Segment(
-                    f" {spoken}",
-                    start / per_second,
-                    max(start, end) / per_second,
-                    words(one, *spellings, per_second=per_second),
-                    speaker_letter(member(one, "speaker")),
-                )
+    for one in stretches(listed, said):
+        spoken = f" {one.text.strip()}"
+        timed = words(one.entry, *spellings, per_second=per_second, first_speaker=first_speaker)
+        found.append(
+            Segment(
+                spoken,
+                one.start / per_second,
+                one.end / per_second,
+                spelled(timed, spoken) or timed,
+                speaker_letter(member(one.entry, "speaker"), first_speaker),
             )
+        )
     return tuple(found)
 
 
-def speaker_letter(value: Any) -> str | None:
-    """A speaker's number as the letter that OpenAI uses (0 -> `A`); a name stays as it is."""
+def tell(segments: Iterable[Segment], said: str) -> bool:
+    """Whether segments hold as much as the text `said`."""
+    return sum(len(part.text.split()) for part in segments) >= len(said.split())
+
+
+def speaker_letter(value: Any, first: int = 0) -> str | None:
+    """A speaker's number, with `first` added, as the letter that OpenAI uses (0 -> `A`); a name stays as it is."""
     if isinstance(value, str):
         return value.strip() or None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    found = count(value)
+    if found is None:
         return None
-    return chr(ord("A") + value) if value < 26 else f"S{value}"
+    found += first
+    return chr(ord("A") + found) if found < 26 else f"S{found}"
 
 
 def segment(timed: Sequence[Word], spoken: str | None = None) -> Segment:
@@ -164,3 +243,16 @@ def sentences(timed: Iterable[Word]) -> tuple[Segment, ...]:
             pieces.append([])
         pieces[-1].append(current)
     return tuple(segment(piece) for piece in pieces)
+
+
+def segments(said: str, timed: Sequence[Word]) -> tuple[Segment, ...]:
+    """The text `said` cut into sentences by the times of its words; whole where these are not all of it.
+
+    Empty where no word has a time.
+    """
+    if not timed:
+        return ()
+    if not said.strip():
+        return sentences(timed)
+    spelt = spelled(timed, f" {said.strip()}")
+    return (segment(timed, said),) if spelt is None else sentences(spelt)
