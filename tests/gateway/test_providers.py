@@ -218,6 +218,15 @@ class TestAnswers:
         assert (answer.status_code, answer.content) == (200, bytes(range(256)))
         assert answer.headers["content-type"] == "application/x-odd; v=1"
 
+    @pytest.mark.parametrize("duration", [-5, "1" + 400 * "0", -1e300, '"soon"', "true", "[]"])
+    def test_a_length_that_is_none_harms_nothing(self, gateway, upstream, duration):
+        body = f'{{"text":"x","duration":{duration},"usage":{{"seconds":{duration}}}}}'.encode()
+        gateway.connect("openai", upstream(body).url)
+        answer = gateway.post("openai/whisper-1")
+        assert (answer.status_code, answer.content) == (200, body)
+        assert gateway.post("openai/whisper-1", headers={"x-openproxy-formats": "rendered"}).json() == {"text": "x"}
+        assert gateway.get("/metrics").status_code == 200
+
     @pytest.mark.parametrize("document", [{}, {"results": {"channels": []}}, {"text": 5}, {"candidates": []}, []])
     @pytest.mark.parametrize("provider", ["deepgram", "huggingface", "gemini"])
     def test_h18_an_answer_without_a_transcript(self, gateway, upstream, provider, document):

@@ -130,6 +130,49 @@ def test_a_stream_with_speakers(gateway):
     assert error(answer)[0] == 400
 
 
+def test_a_stream_with_segments(gateway):
+    told = events(made(gateway, "deepgram", stream="true", response_format="verbose_json").content)
+    segments = [event for event in told if event["type"] == "transcript.text.segment"]
+    assert [(segment["text"], segment["start"], segment["speaker"]) for segment in segments] == [
+        ("Hello there.", 0.1, ""),
+        ("How are you?", 2.0, ""),
+    ]
+    status, message = error(made(gateway, "gemini", stream="true", response_format="verbose_json"))
+    assert (status, "times of segments" in message) == (400, True)
+
+
+@pytest.mark.parametrize("name", ["srt", "vtt"])
+def test_subtitles_are_no_stream(gateway, upstream, name):
+    recorder = upstream()
+    gateway.connect("deepgram", recorder.url)
+    status, message = error(gateway.post("dg/nova-3", headers=RENDERED, response_format=name, stream="true"))
+    assert (status, message.partition(";")[0]) == (400, f"response_format {name} cannot be streamed")
+    assert recorder.seen == []
+
+
+def test_speakers_that_only_words_tell(gateway, upstream):
+    words = [
+        {"word": "Hi.", "start": 0, "end": 1, "speaker": "ann"},
+        {"word": "Yes.", "start": 1, "end": 2, "speaker": "ben"},
+    ]
+    segment = {"text": "Hi. Yes.", "start": 0, "end": 2, "words": words}
+    gateway.connect("selfhosted-stt", upstream({"text": "Hi. Yes.", "segments": [segment]}).url)
+    turns = [("ann", "Hi."), ("ben", "Yes.")]
+    document = gateway.post("selfhosted-stt/x", headers=RENDERED, response_format="diarized_json").json()
+    assert [(one["speaker"], one["text"]) for one in document["segments"]] == turns
+    told = events(
+        gateway.post("selfhosted-stt/x", headers=RENDERED, response_format="diarized_json", stream="true").content
+    )
+    assert [(one["speaker"], one["text"]) for one in told if one["type"] == "transcript.text.segment"] == turns
+
+
+def test_a_text_that_is_left_out_is_that_of_the_segments(gateway, upstream):
+    segments = [{"text": " One.", "start": 0, "end": 1}, {"text": " Two.", "start": 2, "end": 3}]
+    gateway.connect("selfhosted-stt", upstream({"segments": segments}).url)
+    assert gateway.post("selfhosted-stt/x", headers=RENDERED).json() == {"text": "One. Two."}
+    assert gateway.post("selfhosted-stt/x", headers=RENDERED, response_format="text").text == "One. Two.\n"
+
+
 def test_silence_in_every_format(gateway, upstream):
     gateway.connect("deepgram", upstream({"results": {"channels": [{"alternatives": [{"transcript": ""}]}]}}).url)
     bodies = {

@@ -46,7 +46,7 @@ def verbose(transcript: Transcript, granularities: Collection[str]) -> dict[str,
     if "segment" in granularities:
         if not transcript.timed:
             raise _missing("verbose_json with the timestamp granularity 'segment'", "the times of segments")
-        answer["segments"] = [_segment(segment, index) for index, segment in enumerate(_segments(transcript))]
+        answer["segments"] = [_segment(segment, index) for index, segment in enumerate(segments(transcript))]
     seconds = transcript.usage.seconds if transcript.usage else None
     return answer | (_seconds_used(seconds) if seconds is not None else {})
 
@@ -56,20 +56,28 @@ def diarized(transcript: Transcript) -> dict[str, Any]:
 
     Raises FormatUnavailable where no speaker is known.
     """
+    return {
+        "task": "transcribe",
+        "duration": _duration(transcript),
+        "text": transcript.text,
+        "segments": [diarized_segment(segment, index) for index, segment in enumerate(turns(transcript))],
+    } | _usage(transcript.usage)
+
+
+def turns(transcript: Transcript) -> tuple[Segment, ...]:
+    """The segments with their speakers; made of the words where only these tell who speaks.
+
+    Raises FormatUnavailable where no speaker is known.
+    """
     if transcript.text and not transcript.speakers:
         raise FormatUnavailable(
             "diarized_json needs to know who speaks, and this transcript does not tell any speaker",
             param="response_format",
         )
-    segments = _segments(transcript)
-    if not any(segment.speaker for segment in segments):
-        segments = phrases.segments(transcript)
-    return {
-        "task": "transcribe",
-        "duration": _duration(transcript),
-        "text": transcript.text,
-        "segments": [diarized_segment(segment, index) for index, segment in enumerate(segments)],
-    } | _usage(transcript.usage)
+    found = segments(transcript)
+    if any(segment.speaker for segment in found):
+        return found
+    return phrases.segments(transcript)
 
 
 def diarized_segment(segment: Segment, index: int) -> dict[str, Any]:
@@ -130,7 +138,8 @@ def _duration(transcript: Transcript) -> float:
     return number(billed if billed is not None else max(ends, default=0.0))
 
 
-def _segments(transcript: Transcript) -> tuple[Segment, ...]:
+def segments(transcript: Transcript) -> tuple[Segment, ...]:
+    """The segments; made of the words where the source gives only these."""
     return transcript.segments or phrases.segments(transcript)
 
 

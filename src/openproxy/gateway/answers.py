@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 
 from openproxy import formats
+from openproxy.errors import BadRequest
+from openproxy.formats import json as json_formats
 from openproxy.gateway.call import IGNORED, Call
 from openproxy.gateway.exchange import Exchange
+from openproxy.providers import reading
 from openproxy.providers.http import Answer
-from openproxy.providers.reading import number
 from openproxy.providers.replies import Reply, Verbatim
 from openproxy.transcript import Transcript
 from openproxy.upload import TranscriptionRequest
@@ -19,6 +21,9 @@ _LARGE = 200
 """Segments from which a transcript is rendered beside the event loop."""
 _TELLING = 1024 * 1024
 """Bytes of a JSON answer up to which its duration is looked for."""
+_UNSTREAMED = ("srt", "vtt")
+_WITH_SEGMENTS = ("verbose_json", "diarized_json")
+"""Formats whose stream tells the segments too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,13 @@ class Wanted:
         granularities = request.values("timestamp_granularities")
         formats.check(response_format)
         formats.check_granularities(granularities)
-        return cls(response_format, granularities, (request.value("stream") or "").lower() in ("true", "1"))
+        stream = (request.value("stream") or "").lower() in ("true", "1")
+        if stream and response_format in _UNSTREAMED:
+            raise BadRequest(
+                f"response_format {response_format} cannot be streamed; leave out stream, or ask for another format",
+                param="stream",
+            )
+        return cls(response_format, granularities, stream)
 
 
 async def send(exchange: Exchange, reply: Reply, wanted: Wanted | None, call: Call) -> None:
@@ -52,11 +63,10 @@ async def send(exchange: Exchange, reply: Reply, wanted: Wanted | None, call: Ca
     if wanted is None:
         await exchange.json({"text": transcript.text}, headers=headers)
         return
-    # some vendors begin a text with white space, which only the specification's own answer passes on
-    transcript = replace(transcript, text=transcript.text.strip())
+    transcript = _whole(transcript)
     if wanted.stream:
-        if wanted.response_format == "diarized_json":
-            # a transcript without speakers is refused while a status can still be sent
+        if wanted.response_format in _WITH_SEGMENTS:
+            # a transcript without times or speakers is refused while a status can still be sent
             await _rendered(transcript, wanted)
         await exchange.stream(_events(transcript, wanted), sse.MEDIA_TYPE, headers)
     else:
@@ -76,6 +86,16 @@ async def _send_verbatim(exchange: Exchange, answer: Verbatim, headers: dict[str
     await exchange.reply(200, body, answer.content_type, headers)
 
 
+def _whole(transcript: Transcript) -> Transcript:
+    """The transcript as formats are made of it.
+
+    Some vendors begin a text with white space, which only the specification's own answer passes on; and where one
+    leaves the text out, its segments tell it.
+    """
+    text = transcript.text.strip() or "".join(part.text for part in transcript.segments).strip()
+    return replace(transcript, text=text)
+
+
 async def _rendered(transcript: Transcript, wanted: Wanted) -> formats.Rendered:
     name, granularities = wanted.response_format, wanted.granularities
     if len(transcript.segments) < _LARGE:
@@ -88,8 +108,12 @@ async def _events(transcript: Transcript, wanted: Wanted) -> AsyncIterator[bytes
     for delta in _deltas(transcript):
         yield sse.frame(formats.events.delta(delta))
     if wanted.response_format == "diarized_json":
-        for index, segment in enumerate(transcript.segments):
+        for index, segment in enumerate(json_formats.turns(transcript)):
             yield sse.frame(formats.events.segment(segment, index))
+    if wanted.response_format == "verbose_json":
+        for index, segment in enumerate(json_formats.segments(transcript)):
+            # as the engine tells it: nobody was asked who speaks
+            yield sse.frame(formats.events.segment(segment, index) | {"speaker": segment.speaker or ""})
     yield sse.frame(formats.events.done(transcript))
     yield sse.DONE
 
@@ -116,5 +140,5 @@ def _told_seconds(body: bytes) -> float | None:
         document = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    found = number(document, "duration")
-    return found if found is not None else number(document, "usage", "seconds")
+    found = reading.seconds(document, "duration")
+    return found if found is not None else reading.seconds(document, "usage", "seconds")
