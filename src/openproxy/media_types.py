@@ -41,7 +41,7 @@ _EXTENSION_OF = {
 """Which extension says the same as a declared type, for a file whose name has none."""
 
 _WORD = r"[!#$%&'*+.^_`|~0-9a-z-]+"
-_MEDIA_TYPE = re.compile(rf'audio/{_WORD}(?:\s*;\s*{_WORD}=(?:{_WORD}|"[^"\\\r\n]*"))*\s*;?')
+_MEDIA_TYPE = re.compile(rf'audio/(?!\*){_WORD}(?:\s*;\s*{_WORD}=(?:{_WORD}|"[ !#-\[\]-~]*"))*\s*;?')
 """RFC 9110, section 8.3.1, lower-cased, for the type `audio`."""
 
 _ESCAPED = re.compile(r"%(?:0[0-9a-f]|1[0-9a-f]|22|2f|5c|7f)", re.IGNORECASE)

@@ -206,8 +206,12 @@ class TranscriptionRequest:
         return values[-1] or None if values else None
 
     def values(self, name: str) -> tuple[str, ...]:
-        """Every value of a repeated field, whether its name was written with `[]` or without."""
-        return tuple(value for key, value in self.fields if key.removesuffix("[]") == name and value.strip())
+        """Every value of a repeated field, whether its name was written plain, with `[]`, or numbered (`[0]`)."""
+        return tuple(value for key, value in self.fields if key.partition("[")[0] == name and value.strip())
+
+    def says(self, name: str) -> bool:
+        """Whether the field is `true` or `1`."""
+        return (self.value(name) or "").lower() in ("true", "1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ def resolved(provider: str, base_url: str | None) -> str:
         ("http://h/v1/audio/transcriptions?a=1#part", "http://h/v1/audio/transcriptions?a=1"),
         ("  http://h/v1  ", "http://h/v1/audio/transcriptions"),
         ("http://h/my%20proxy/v1", "http://h/my%20proxy/v1/audio/transcriptions"),
+        ("http://h/größe/v1?q=ü&r=%FC", "http://h/gr%C3%B6%C3%9Fe/v1/audio/transcriptions?q=%C3%BC&r=%FC"),
     ],
 )
 def test_openai_wire_b16(base_url: str, url: str):

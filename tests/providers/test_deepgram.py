@@ -62,6 +62,11 @@ async def test_the_whole_request_h17():
             [("keywords[]", "snuffy:2"), ("diarize", "true")],
             "model=nova-2&smart_format=true&punctuate=true&detect_language=true&keywords=snuffy%3A2&diarize_model=latest",
         ),
+        (
+            "nova-3",
+            [("keywords[0]", "a"), ("diarize", "1")],
+            "model=nova-3&smart_format=true&punctuate=true&detect_language=true&keyterm=a&diarize_model=latest",
+        ),
         ("nova-3", [("diarize", "false")], "model=nova-3&smart_format=true&punctuate=true&detect_language=true"),
         ("a/b?c", [], "model=a%2Fb%3Fc&smart_format=true&punctuate=true&detect_language=true"),
     ],

@@ -121,6 +121,28 @@ async def test_further_fields_travel_in_order_with_brackets_decision_9():
     assert reply.ignored == ("deepgram_smart_format", "diarize")
 
 
+async def test_names_in_other_spellings_are_used_or_named():
+    fields = (
+        ("keywords[0]", "a"),
+        ("keywords[1]", "b"),
+        ("language[]", "es"),
+        ("temperature[0]", "1"),
+        ("stream[]", "true"),
+        ("hotwords[]", "x"),
+        ("Prompt", "p"),
+    )
+    async with recorder() as upstream:
+        reply = await transcribe(asked("m", *fields), account("openai", upstream.url))
+    assert upstream.seen[0].body == form(("model", "m"), ("keywords[]", "a"), ("keywords[]", "b"))
+    assert reply.ignored == ("language[]", "temperature[0]", "stream[]", "hotwords[]", "Prompt")
+
+
+async def test_a_name_cannot_end_its_header():
+    async with recorder() as upstream:
+        await transcribe(asked("m", ('chunking_strategy[a"\r\n\r\nb]', "v")), account("openai", upstream.url))
+    assert upstream.seen[0].body == form(("model", "m"), ("chunking_strategy[a%22%0D%0A%0D%0Ab]", "v"))
+
+
 async def test_a_passing_recording_is_sent_chunked_with_the_fields_behind_it():
     pieces = [b"RIFF", b"", b"abc" * 1000, b"\r\n--" + BOUNDARY[:5].encode()]
     audio = Passing(pieces, late=[("language", "Spanish"), ("typo", "x"), ("keywords", "a"), ("temperature", "0")])
@@ -355,6 +377,17 @@ async def test_speakers_of_the_diarizing_model():
             Segment(" How are you?", 2.0, 2.8, speaker="B"),
         ),
         usage=Usage(seconds=4),
+    )
+
+
+async def test_a_chunking_strategy_of_the_clients_own_is_the_only_one():
+    fields = (("response_format", "diarized_json"), ("chunking_strategy[type]", "server_vad"))
+    async with recorder() as upstream:
+        await transcribe(asked("gpt-4o-transcribe-diarize", *fields, rendered=True), account("openai", upstream.url))
+    assert upstream.seen[0].body == form(
+        ("model", "gpt-4o-transcribe-diarize"),
+        ("chunking_strategy[type]", "server_vad"),
+        ("response_format", "diarized_json"),
     )
 
 

@@ -41,7 +41,7 @@ class Wanted:
         granularities = request.values("timestamp_granularities")
         formats.check(response_format)
         formats.check_granularities(granularities)
-        stream = (request.value("stream") or "").lower() in ("true", "1")
+        stream = request.says("stream")
         if stream and response_format in _UNSTREAMED:
             raise BadRequest(
                 f"response_format {response_format} cannot be streamed; leave out stream, or ask for another format",

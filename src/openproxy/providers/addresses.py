@@ -8,6 +8,7 @@ from openproxy.providers.catalog import Entry
 from openproxy.upload import Connection
 
 _VERSION = re.compile(r"v\d+[a-z]*")
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f]")
 
 
@@ -30,7 +31,8 @@ def resolve(entry: Entry, connection: Connection) -> str:
         raise UpstreamError(502, "Request failed: baseUrl is not an http or https address")
     if "@" in parts.netloc:
         raise UpstreamError(502, "Request failed: baseUrl must not hold a user name or a password")
-    return urlunsplit((parts.scheme, parts.netloc, _complete(parts.path, urlsplit(entry.url).path), parts.query, ""))
+    path, query = (quote(part, safe=_ASCII) for part in (parts.path, parts.query))
+    return urlunsplit((parts.scheme, parts.netloc, _complete(path, urlsplit(entry.url).path), query, ""))
 
 
 def _complete(path: str, own: str) -> str:

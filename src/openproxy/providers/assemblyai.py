@@ -142,7 +142,7 @@ def _order(request: TranscriptionRequest, audio_url: str) -> dict[str, Any]:
     spoken = languages.for_upstream(request.value("language"), regions=False)
     order |= {"language_code": spoken} if spoken else {"language_detection": True}
     wanted = request.value("response_format") if request.rendered else None
-    if (request.value("diarize") or "").lower() == "true" or wanted == "diarized_json":
+    if request.says("diarize") or wanted == "diarized_json":
         order["speaker_labels"] = True
     if keywords := request.values("keywords"):
         order["keyterms_prompt"] = list(keywords)

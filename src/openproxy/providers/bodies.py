@@ -105,4 +105,6 @@ def multipart(
 
 def _field(dash: bytes, field: Field) -> bytes:
     name, value = field
+    # as browsers write a name, so that it cannot end its header (https://html.spec.whatwg.org, multipart/form-data)
+    name = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
     return dash + f'\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode("utf-8", "replace")

@@ -65,7 +65,7 @@ def _parameters(request: TranscriptionRequest) -> list[tuple[str, str]]:
     ]
     name = "keyterm" if request.model.startswith(_KEYTERM_MODELS) else "keywords"
     parameters += [(name, keyword) for keyword in request.values("keywords")]
-    if (request.value("diarize") or "").lower() == "true" or wanted_format == "diarized_json":
+    if request.says("diarize") or wanted_format == "diarized_json":
         parameters.append(("diarize_model", "latest"))
     if request.rendered:
         parameters.append(("utterances", "true"))

@@ -99,7 +99,7 @@ def _transcription_settings(request: TranscriptionRequest) -> dict[str, Any]:
         settings["customVocabulary"] = list(keywords)
     if wanted in _TIMED:
         settings["wordTimestamp"] = True
-    if wanted == "diarized_json" or (request.value("diarize") or "").lower() == "true":
+    if wanted == "diarized_json" or request.says("diarize"):
         settings["diarization"] = True
     return settings
 

@@ -9,6 +9,7 @@ from openproxy import formats, media_types
 from openproxy.providers import reading
 from openproxy.providers.catalog import Entry
 from openproxy.providers.reading import Stretch, count, entries, language, member, number, seconds, speaker_letter, text
+from openproxy.providers.replies import plain
 from openproxy.providers.spelling import spelled
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Field, TranscriptionRequest
@@ -22,7 +23,7 @@ def wanted(entry: Entry, request: TranscriptionRequest) -> tuple[Field, ...]:
     fields: list[Field] = [("response_format", answer_format)]
     if answer_format == "verbose_json" and request.task == "transcribe":
         fields += [("timestamp_granularities[]", value) for value in _granularities(request)]
-    if answer_format == "diarized_json" and not request.value("chunking_strategy"):
+    if answer_format == "diarized_json" and not any(plain(name) == "chunking_strategy" for name, _ in request.fields):
         fields.append(("chunking_strategy", "auto"))
     return tuple(fields)
 

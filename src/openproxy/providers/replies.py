@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from openproxy.providers.http import Answer
 from openproxy.transcript import Transcript
-from openproxy.upload import TranscriptionRequest
+from openproxy.upload import LIST_FIELDS, TranscriptionRequest
 
 _PRINTABLE_NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}")
 _MOST_NAMES = 32
+
+_IN_PARTS = frozenset({"chunking_strategy"})
+"""Fields that clients may send member by member, as OpenAI's SDKs send an object."""
 
 MADE_BY_GATEWAY = frozenset({"response_format", "stream", "timestamp_granularities"})
 """Fields that need no upstream where the gateway makes the format itself."""
@@ -45,7 +48,7 @@ def ignored(
     made = MADE_BY_GATEWAY if request.rendered else frozenset()
     names = (
         name
-        for fields, known in ((request.fields, {*used, *made}), (request.audio.late_fields(), {*late, *made}))
+        for fields, known in ((request.fields, {*used, *made}), (request.audio.late_fields(), late))
         for name, value in fields
         if value.strip() and plain(name) not in known and _PRINTABLE_NAME.fullmatch(name)
     )
@@ -53,5 +56,8 @@ def ignored(
 
 
 def plain(name: str) -> str:
-    """A field's name without brackets: `keywords[]` -> `keywords`, `chunking_strategy[type]` -> `chunking_strategy`."""
-    return name.partition("[")[0]
+    """The field that a name means: `keywords[]` and `keywords[0]` are `keywords`, `chunking_strategy[type]` is a part
+    of `chunking_strategy`; of a field with one value only the name itself, so that `language[]` is no field.
+    """
+    bare = name.partition("[")[0]
+    return bare if bare in LIST_FIELDS or bare in _IN_PARTS else name
