@@ -2,12 +2,13 @@
 
 import json
 
+import httpx
 import pytest
 import srt
 import webvtt
 
 from fakes import speech
-from support.gateway_server import error
+from support.gateway_server import AUDIO, BEARER, ROUTE, error, file, form, text
 from support.vendors import MODELS, vendor
 
 RENDERED = {"x-openproxy-formats": "rendered"}
@@ -180,6 +181,48 @@ def test_silence_in_every_format(gateway, upstream):
         for name in ("json", "text", "srt", "vtt")
     }
     assert bodies == {"json": b'{"text":""}', "text": b"", "srt": b"", "vtt": b"WEBVTT\n\n"}
+
+
+class TestFieldsBehindALargeFile:
+    """They arrive when an upload that is passed on as it comes has long begun."""
+
+    def post(self, gateway, *parts, rendered=True):
+        body, content_type = form(*parts)
+        headers = {**BEARER, **(RENDERED if rendered else {}), "Content-Type": content_type}
+        return httpx.post(gateway.url + ROUTE, content=body, headers=headers, timeout=60)
+
+    @pytest.mark.parametrize("provider", TIMED)
+    def test_the_format_is_made(self, gateway, provider):
+        with vendor(gateway, provider):
+            answer = self.post(
+                gateway, text("model", MODELS[provider]), file(AUDIO * 2000), text("response_format", "srt")
+            )
+        assert [cue.content for cue in srt.parse(answer.text)] == ["Hello there.", "How are you?"]
+
+    def test_a_format_in_front_lets_it_pass_and_the_rest_is_named(self, gateway):
+        parts = (
+            text("model", "dg/nova-3"),
+            text("response_format", "verbose_json"),
+            file(AUDIO * 2000),
+            text("timestamp_granularities[]", "word"),
+        )
+        with vendor(gateway, "deepgram"):
+            answer = self.post(gateway, *parts)
+        assert "words" not in answer.json()
+        assert answer.headers["x-openproxy-ignored"] == "timestamp_granularities[]"
+
+    def test_a_provider_that_takes_no_stream_gets_them_all(self, gateway):
+        parts = (text("model", "gemini/gemini-2.5-flash"), file(AUDIO * 2000), text("language", "es"))
+        with vendor(gateway, "gemini") as fake:
+            assert self.post(gateway, *parts, rendered=False).status_code == 200
+        (said, _) = fake.requests[0]["contents"][0]["parts"]
+        assert said["text"].endswith(" Language: es.")
+
+    def test_the_last_model_counts_where_nothing_was_sent_yet(self, gateway):
+        parts = (text("model", "gemini/x"), file(AUDIO * 2000), text("model", "gemini/gemini-2.5-flash"))
+        with vendor(gateway, "gemini"):
+            answer = self.post(gateway, *parts)
+        assert (answer.status_code, answer.headers["x-openproxy-model"]) == (200, "gemini-2.5-flash")
 
 
 class TestSwitch:

@@ -52,25 +52,31 @@ async def _transcribe(
     services: Services, exchange: Exchange, snapshot: Snapshot, body: Intake, call: Call, task: Task
 ) -> None:
     await body.begin()
+    begun, rendered = body.asked(), _is_rendered(exchange, snapshot.settings)
+    planned = plan(snapshot, begun.model, task, call)
+    # a format that may still follow the file must be known before the provider is asked for what it needs
+    waits = rendered and not any(name == "response_format" for name, _ in begun.fields)
+    audio = await _first(body, planned.entry, waits=waits, several=len(planned.accounts) > 1)
     asked = body.asked()
-    planned = plan(snapshot, asked.model, task, call)
+    if asked.model != begun.model:
+        planned = plan(snapshot, asked.model, task, call)
     request = TranscriptionRequest(
         model=planned.model,
-        audio=await _first(body, planned.entry, several=len(planned.accounts) > 1),
+        audio=audio,
         filename=asked.filename,
         content_type=asked.content_type,
         fields=asked.fields,
         task=task,
-        rendered=_is_rendered(exchange, snapshot.settings),
+        rendered=rendered,
     )
     wanted = Wanted.of(request) if request.rendered else None
     reply = await fallback.walk(services, planned.entry, planned.accounts, _Source(body, request), call)
     await answers.send(exchange, reply, wanted, call)
 
 
-async def _first(body: Intake, entry: Entry, *, several: bool) -> Recording:
+async def _first(body: Intake, entry: Entry, *, waits: bool, several: bool) -> Recording:
     """The recording for the first attempt: while it arrives, where the provider takes it so; kept where there are more."""
-    if entry.streams and not body.complete:
+    if entry.streams and not body.complete and not waits:
         return body.live(keep=several)
     await body.finish()
     return body.spooled()
