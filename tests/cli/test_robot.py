@@ -86,7 +86,7 @@ def test_what_an_exception_means(raised: Exception, code: str, message: str) -> 
         (["key", "get", "--robot"], "Missing argument 'ID|NAME'."),
         (
             ["--robot", "--port", "70000"],
-            "Invalid value for '--port' (env var: '['OPENPROXY_PORT', 'PORT']'): Input should be less than or equal to 65535",
+            "Invalid value for '--port': Input should be less than or equal to 65535",
         ),
         (
             ["key", "list", "--robot", "--color", "blue"],

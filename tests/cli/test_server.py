@@ -86,7 +86,7 @@ def test_the_life_of_a_detached_server(home: Home) -> None:
     assert home.robot("server", "stop") == (3, missing)
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_server_in_the_foreground_leaves_nothing_behind(home: Home, ending: signal.Signals) -> None:
     command = [SCRIPT, "server", "--robot", "start", "--port=0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=home.environ) as process:
@@ -130,6 +130,51 @@ def test_what_a_crash_has_left(home: Home) -> None:
     assert told["data"]["probe_url"] == "http://[::1]:1/api/health"
     assert home.lines("server", "stop") == f"openproxy (pid {os.getpid()}) was not running\n"
     assert list(home.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("pid", [b"", b"\xff\xfe", b"none", b"9" * 5000])
+def test_a_pid_file_that_names_no_process(home: Home, pid: bytes) -> None:
+    home.folder.mkdir()
+    (home.folder / "openproxy.pid").write_bytes(pid)
+    (home.folder / "openproxy.endpoint").write_bytes(pid + b":" + pid)
+    status, told = home.robot("server", "status")
+    assert (status, told["data"]["pid"], told["data"]["process_alive"]) == (1, None, False)
+    assert told["data"]["probe_url"] == "http://127.0.0.1:4623/api/health"
+    assert home.lines("server", "stop") == "openproxy was not running\n"
+    assert list(home.folder.iterdir()) == []
+
+
+def test_status_looks_where_a_server_would_be_started(home: Home) -> None:
+    there = home.start()
+    port = there.rpartition(":")[2]
+    beside = Home(home.root / "beside", {"OPENPROXY_PORT": port, "OPENPROXY_HOST": "0.0.0.0"})
+    status, told = beside.robot("server", "status")
+    found = {name: told["data"][name] for name in ("pid", "process_alive", "reachable", "probe_url")}
+    assert status == 0
+    assert found == {"pid": None, "process_alive": False, "reachable": True, "probe_url": f"{there}/api/health"}
+    # the other commands call the same server, but with no key of its data directory
+    status, told = beside.robot("media", "combo", "list")
+    assert (status, told["error"]["code"]) == (5, "auth")
+
+
+def test_a_variable_for_serving_stops_no_other_command(home: Home) -> None:
+    home.more.update(OPENPROXY_PORT="not-a-port", OPENPROXY_LOG="loud", OPENPROXY_NO_OPEN="please")
+    assert home.data("key", "list") == {"keys": []}
+    told = "OPENPROXY_PORT must be a port, 0 to 65535 (got 'not-a-port')"
+    assert home.robot("server", "status") == (2, error("usage", told))
+    assert home.robot("server", "start", "--detach", "--log-filter", "info") == (2, error("usage", told))
+    told = "OPENPROXY_LOG must be one of debug, info, warning, error (got 'loud')"
+    assert home.robot("server", "start", "--detach", "--port", "0") == (2, error("usage", told))
+
+
+def test_the_first_key_of_a_data_directory_that_is_named(home: Home) -> None:
+    folder = home.root / "my data"
+    done = home.run("--data-dir", folder, "server", "start", "--detach", "--port", "0")
+    try:
+        assert done.returncode == 0
+        assert done.stderr.decode() == (f"No API key yet. Make one with: openproxy --data-dir '{folder}' server init\n")
+    finally:
+        home.run("--data-dir", folder, "server", "stop")
 
 
 def test_b46_an_ipv6_address_has_brackets(home: Home) -> None:

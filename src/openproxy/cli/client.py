@@ -64,7 +64,7 @@ def target(options: GlobalOptions) -> Target:
     """
     profile = profiles.chosen(options.profile)
     folder = options.folder()
-    local = instance.url(folder)
+    local = instance.url(options, folder)
     url = checked_url(options.url or profile.url or local)
     if options.api_key:
         return Target(url, options.api_key.strip())

@@ -13,8 +13,8 @@ from typing import BinaryIO
 from openproxy import logs, paths
 from openproxy.cli import instance
 from openproxy.cli.global_options import GlobalOptions
+from openproxy.cli.instance import Address
 from openproxy.cli.robot import CommandError
-from openproxy.cli.serving import Address
 
 HEALTHY_SECONDS = 10.0
 """Within which a server must answer (contracts/gateway.md, decision 25)."""
@@ -100,7 +100,7 @@ class _Progress:
 
 
 def _command(options: GlobalOptions, folder: Path, where: Address, engines: Sequence[str]) -> list[str]:
-    chosen = [f"--data-dir={folder}", f"--log-filter={options.log_filter}"]
+    chosen = [f"--data-dir={folder}", f"--log-filter={options.server_log_level()}"]
     wanted = [f"--host={where.host}", f"--port={where.port}", *(f"--engine={reference}" for reference in engines)]
     return [sys.executable, "-m", "openproxy.cli.program", *chosen, "server", "start", *wanted]
 

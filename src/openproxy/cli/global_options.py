@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from typer.core import TyperCommand, TyperGroup
 
-from openproxy.cli import robot
+from openproxy.cli import environment, robot
 
 EPILOG = "Also takes the options of openproxy itself, such as --robot and --data-dir: see openproxy --help."
 
@@ -25,8 +25,8 @@ class GlobalOptions:
     quiet: bool = False
     verbose: int = 0
     color: str = "auto"
-    log_filter: str = "info"
-    """The level of the server's log."""
+    log_filter: str | None = None
+    """The level of the server's log; None leaves it to the environment."""
     data_dir: str | None = None
     profile: str | None = None
     url: str | None = None
@@ -53,6 +53,10 @@ class GlobalOptions:
         if not named and not any(os.environ.get(name, "").strip() for name in paths.VARIABLES):
             named = profiles.chosen(self.profile).data_dir
         return paths.data_dir(named)
+
+    def server_log_level(self) -> str:
+        """The level of the server's log. Raises CommandError where the environment names none."""
+        return self.log_filter or environment.log_level() or "info"
 
     def log_to_stderr(self) -> None:
         """Log what goes wrong on standard error; with `-v` what happens, with `-vv` everything, with `-q` nothing."""

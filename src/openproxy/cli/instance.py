@@ -12,12 +12,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from openproxy.cli import environment
+from openproxy.cli.global_options import GlobalOptions
 from openproxy.cli.robot import CommandError
 
 PID, ENDPOINT, LOG = "openproxy.pid", "openproxy.endpoint", "openproxy.log"
 HOST, PORT = "127.0.0.1", 4623
 _HEALTH = "/api/health"
 _EVERY_ADDRESS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what is not listened on here
+
+
+_LONGEST = 512
+"""Bytes of a file that are looked at: what a server has written is shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens."""
+
+    host: str
+    port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +48,13 @@ def look(folder: Path) -> Instance:
     """The server of the data directory, running or not."""
     path = folder / PID
     try:
-        with path.open("r+") as file:
-            text = file.read().strip()
+        with path.open("r+b") as file:
+            number = _number(file.read(_LONGEST))
             alive = not _lock(file.fileno())
     except OSError:
         return Instance(None, alive=False)
     # a server that is just starting holds the lock already and writes its number in a moment
-    return Instance(int(text) if text.isdecimal() else None, alive)
+    return Instance(number, alive)
 
 
 @contextlib.contextmanager
@@ -66,14 +80,20 @@ def _claim(path: Path) -> int:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         if not _lock(handle):
-            text = os.read(handle, 32).decode("ascii", "replace").strip()
+            number = _number(os.read(handle, _LONGEST))
             os.close(handle)
-            raise running_already(int(text) if text.isdecimal() else None, path.parent)
+            raise running_already(number, path.parent)
         with contextlib.suppress(FileNotFoundError):
             if os.fstat(handle).st_ino == path.stat().st_ino:
                 return handle
         # the server that had it has just ended and taken the name away
         os.close(handle)
+
+
+def _number(written: bytes) -> int | None:
+    """The process that a pid file names; None where it names none."""
+    text = written.strip()
+    return int(text) if text.isdigit() and len(text) < 20 else None
 
 
 def _lock(handle: int) -> bool:
@@ -111,11 +131,12 @@ def write_endpoint(folder: Path, host: str, port: int) -> None:
 def read_endpoint(folder: Path) -> tuple[str, int] | None:
     """Where the server of the data directory is reached from this machine; None where no server says so."""
     try:
-        text = (folder / ENDPOINT).read_text("utf-8").strip()
+        with (folder / ENDPOINT).open("rb") as file:
+            text = file.read(_LONGEST).decode("ascii").strip()
     except (OSError, UnicodeDecodeError):
         return None
     host, _, port = text.rpartition(":")
-    if not port.isdecimal() or not 0 < int(port) < 65536:
+    if not port.isdigit() or len(port) > 5 or not 0 < int(port) < 65536:
         return None
     return reachable_host(host.removeprefix("[").removesuffix("]")), int(port)
 
@@ -125,9 +146,26 @@ def reachable_host(host: str) -> str:
     return _EVERY_ADDRESS.get(host, host)
 
 
-def url(folder: Path) -> str:
-    """The address of the data directory's server, or the default one."""
-    return "http://" + authority(*(read_endpoint(folder) or (HOST, PORT)))
+def address(options: GlobalOptions, host: str | None = None, port: int | None = None) -> Address:
+    """Where to listen: what was given, else the environment's, else the defaults. Raises CommandError."""
+    host = host if host is not None else options.host
+    port = port if port is not None else options.port
+    host = host if host is not None else environment.host()
+    port = port if port is not None else environment.port()
+    return Address(host or HOST, PORT if port is None else port)
+
+
+def endpoint(options: GlobalOptions, folder: Path) -> tuple[str, int]:
+    """Where the data directory's server is called: as it says itself, else where one that is started here would be."""
+    if (told := read_endpoint(folder)) is not None:
+        return told
+    where = address(options)
+    return reachable_host(where.host), where.port or PORT
+
+
+def url(options: GlobalOptions, folder: Path) -> str:
+    """The address of the data directory's server."""
+    return "http://" + authority(*endpoint(options, folder))
 
 
 def health_url(base: str) -> str:

@@ -77,16 +77,16 @@ def program(
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option(metavar="HOST", envvar="OPENPROXY_HOST", help="Address to serve on. [127.0.0.1]"),
+        typer.Option(metavar="HOST", help="Address to serve on. [env var: OPENPROXY_HOST; default: 127.0.0.1]"),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, metavar="PORT", envvar=["OPENPROXY_PORT", "PORT"], help="Its port. [4623]"),
+        typer.Option(min=0, max=65535, metavar="PORT", help="Its port. [env var: OPENPROXY_PORT, PORT; default: 4623]"),
     ] = None,
-    log_filter: Annotated[Level, typer.Option(envvar="OPENPROXY_LOG", help="What the server logs.")] = "info",
-    _no_open: Annotated[
-        bool, typer.Option("--no-open", envvar="OPENPROXY_NO_OPEN", help="Open no browser; none is opened yet.")
-    ] = False,
+    log_filter: Annotated[
+        Level | None, typer.Option(help="What the server logs. [env var: OPENPROXY_LOG; default: info]")
+    ] = None,
+    _no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser; none is opened yet.")] = False,
 ) -> None:
     """Speech to text: on this machine, and at every provider behind one route.
 
@@ -104,9 +104,9 @@ def program(
     options.data_dir, options.profile, options.url, options.api_key = data_dir, profile, url, api_key
     options.host, options.port, options.log_filter = host, port, log_filter
     if ctx.invoked_subcommand is None:
-        from openproxy.cli import serving
+        from openproxy.cli import instance, serving
 
-        serving.foreground(options, serving.address(options))
+        serving.foreground(options, instance.address(options))
 
 
 def run(arguments: list[str]) -> int:

@@ -66,7 +66,7 @@ def start(
 
     options: GlobalOptions = ctx.obj
     run = detaching.detached if detach else serving.foreground
-    run(options, serving.address(options, host, port), tuple(engine or ()))
+    run(options, instance.address(options, host, port), tuple(engine or ()))
 
 
 @app.command("stop", cls=Command)
@@ -87,7 +87,8 @@ def stop(ctx: typer.Context) -> None:
     pid = running.pid
     if not running.alive:
         instance.forget(folder)
-        options.answer("server.stop", {"pid": pid, "result": "already_dead"}, f"openproxy (pid {pid}) was not running")
+        told = "openproxy was not running" if pid is None else f"openproxy (pid {pid}) was not running"
+        options.answer("server.stop", {"pid": pid, "result": "already_dead"}, told)
         return
     if pid is None:
         raise CommandError("conflict", f"a server is just starting in {folder}: try again")
@@ -110,7 +111,7 @@ def status(ctx: typer.Context) -> None:
     options: GlobalOptions = ctx.obj
     folder = options.folder()
     running = instance.look(folder)
-    host, port = instance.read_endpoint(folder) or (instance.HOST, instance.PORT)
+    host, port = instance.endpoint(options, folder)
     reachable = instance.healthy(host, port, _STATUS_SECONDS)
     url = instance.health_url("http://" + instance.authority(host, port))
     counts = _counts(options)

@@ -4,12 +4,12 @@ import asyncio
 import errno
 import logging
 import os
+import shlex
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -17,33 +17,20 @@ from typing import Any, NoReturn
 from openproxy import logs, paths
 from openproxy.cli import engine_child, instance
 from openproxy.cli.global_options import GlobalOptions
+from openproxy.cli.instance import Address
 from openproxy.cli.robot import CommandError
 from openproxy.gateway import server
 from openproxy.store import Access, Store
 
-NO_KEY = "No API key yet. Make one with: openproxy server init"
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where the server listens."""
-
-    host: str
-    port: int
-
-
-def address(options: GlobalOptions, host: str | None = None, port: int | None = None) -> Address:
-    """The address asked for, with the defaults where nothing is."""
-    host = host if host is not None else options.host
-    port = port if port is not None else options.port
-    return Address(host or instance.HOST, instance.PORT if port is None else port)
-
 
 def foreground(options: GlobalOptions, where: Address, engines: Sequence[str] = ()) -> None:
     """Serve until SIGINT or SIGTERM. Raises CommandError where that cannot be begun."""
-    logs.setup(options.log_filter)
+    logs.setup(options.server_log_level())
     logging.getLogger("alembic").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, _end)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        # its terminal is closed; with nohup it goes on
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     folder = paths.ensure_data_dir(options.folder())
     settings = server.settings_from_environment(folder)
     with instance.claimed(folder), _listen(where) as listener:
@@ -61,10 +48,16 @@ def foreground(options: GlobalOptions, where: Address, engines: Sequence[str] = 
                 instance.write_endpoint(folder, where.host, port)
                 _announce(options, Address(where.host, port), folder, children)
                 if keys == 0:
-                    say(NO_KEY)
+                    say(_no_key(folder))
                 _serve(settings, listener)
         except KeyboardInterrupt:
             return
+
+
+def _no_key(folder: Path) -> str:
+    """How to make the first key, in a command that works as it stands."""
+    named = "" if folder == paths.data_dir() else f"--data-dir {shlex.quote(str(folder))} "
+    return f"No API key yet. Make one with: openproxy {named}server init"
 
 
 def _serve(settings: Any, listener: socket.socket) -> None:
