@@ -12,6 +12,7 @@
     |   `-- SecretUnreadable           a stored secret that cannot be decrypted; names the connection
     |-- Forbidden 403                  the caller is known, or needs not be, but may not do this in this way
     |-- NotFound 404
+    |-- Stalled 408                    the client has stopped sending in the middle of its body
     |-- Conflict 409                   there is one already
     |-- UploadTooLarge 413
     |-- UnsupportedEncoding 415        the body is compressed or encoded in a way that is not read
@@ -141,6 +142,19 @@ class NotFound(OpenProxyError):
 
     status = 404
     type = "not_found_error"
+
+
+class Stalled(OpenProxyError):
+    """The client has stopped sending in the middle of its body."""
+
+    status = 408
+    type = "timeout_error"
+    default_code = "upload_stalled"
+
+    @classmethod
+    def after(cls, seconds: float) -> "Stalled":
+        """The error after so many seconds of silence."""
+        return cls(f"Request timeout: no byte of the body for {seconds:g} s")
 
 
 class Conflict(OpenProxyError):

@@ -7,14 +7,21 @@ from openproxy.store.settings import Settings, to_wire
 
 
 async def test_the_defaults(store):
-    assert await store.settings.get() == Settings(require_login=True, max_upload_bytes=209_715_200, formats="verbatim")
-    assert to_wire(Settings()) == {"requireLogin": True, "maxUploadBytes": 209_715_200, "formats": "verbatim"}
+    assert await store.settings.get() == Settings(
+        require_login=True, max_upload_bytes=209_715_200, upload_idle_seconds=300, formats="verbatim"
+    )
+    assert to_wire(Settings()) == {
+        "requireLogin": True,
+        "maxUploadBytes": 209_715_200,
+        "uploadIdleSeconds": 300,
+        "formats": "verbatim",
+    }
 
 
 async def test_changes_hold_and_none_returns_to_the_default(store):
     assert await store.settings.update(require_login=False, formats="rendered") == Settings(False, formats="rendered")
-    assert await store.settings.update(max_upload_bytes=1) == Settings(False, 1, "rendered")
-    assert (await store.snapshot()).settings == Settings(False, 1, "rendered")
+    assert await store.settings.update(max_upload_bytes=1) == Settings(False, 1, formats="rendered")
+    assert (await store.snapshot()).settings == Settings(False, 1, formats="rendered")
     assert await store.settings.update(require_login=None, formats=None) == Settings(max_upload_bytes=1)
     assert await store.settings.get() == Settings(max_upload_bytes=1)
 
@@ -33,6 +40,8 @@ async def test_a_settings_write_keeps_the_password(store):
         ({"max_upload_bytes": 0}, "maxUploadBytes must be a whole number of bytes, 1 or more"),
         ({"max_upload_bytes": True}, "maxUploadBytes must be a whole number of bytes, 1 or more"),
         ({"max_upload_bytes": 1.5}, "maxUploadBytes must be a whole number of bytes, 1 or more"),
+        ({"upload_idle_seconds": 0}, "uploadIdleSeconds must be a whole number of seconds, from 1 to 86400"),
+        ({"upload_idle_seconds": 86_401}, "uploadIdleSeconds must be a whole number of seconds, from 1 to 86400"),
         ({"max_upload_bytes": "1"}, "maxUploadBytes must be a whole number of bytes, 1 or more"),
         ({"formats": "srt"}, "formats must be verbatim or rendered"),
         ({"nonsense": 1}, "There is no setting nonsense"),

@@ -105,7 +105,9 @@ class Gateway:
                 await store.aliases.delete(alias)
             for key in snapshot.keys[1:]:
                 await store.keys.delete(key.id)
-            await store.settings.update(require_login=None, max_upload_bytes=None, formats=None)
+            await store.settings.update(
+                require_login=None, max_upload_bytes=None, upload_idle_seconds=None, formats=None
+            )
 
         self.run(work)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import parse_qsl
@@ -10,9 +10,10 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from openproxy.errors import OpenProxyError
+from openproxy.errors import OpenProxyError, Stalled
 from openproxy.gateway.forwarded import PROXIED
 from openproxy.web import body, sse
+from openproxy.web.protocol import LEFT
 from openproxy.web.responses import CORS, REQUEST_ID, envelope, header_value, new_request_id
 
 CLIENT_GONE = 499
@@ -40,9 +41,11 @@ class Exchange:
         for name, value in scope["headers"]:
             self._headers.setdefault(name, value)
         self._limit: int | None = None
+        self._idle: float | None = None
         self._received = 0
         self._main = asyncio.current_task()
-        self._watcher: asyncio.Task[None] | None = None
+        self._reading = False
+        self._watchers: set[Callable[[], None]] = scope.get(LEFT, set())
 
     def header(self, name: str) -> str | None:
         """The first header of this name, in lower case; None where there is none."""
@@ -63,20 +66,24 @@ class Exchange:
         client = self._scope.get("client")
         return client is not None and _is_loopback(client[0]) and not self._scope.get(PROXIED)
 
-    def limit(self, max_bytes: int) -> None:
-        """Bytes that the body may have. Raises UploadTooLarge at once where Content-Length promises more."""
+    def limit(self, max_bytes: int, idle: float) -> None:
+        """Bytes that the body may have, and seconds that may pass without one.
+
+        Raises UploadTooLarge at once where Content-Length promises more.
+        """
         declared = body.declared_length(self.header("content-length"))
         if declared is not None and declared > max_bytes:
             raise body.too_large(max_bytes)
-        self._limit = max_bytes
+        self._limit, self._idle = max_bytes, idle
 
     async def chunk(self) -> bytes:
         """The next piece of the body; `body_over` says whether it was the last.
 
-        Being cancelled here loses nothing. Raises ClientDisconnect, UploadTooLarge. With the body's end the watch for
-        a client that goes away begins: it cancels the task that made this exchange.
+        Being cancelled here loses nothing. Raises ClientDisconnect, UploadTooLarge, Stalled. From the first piece on, a
+        client that goes away while nobody reads cancels the task that made this exchange.
         """
-        message = await self._receive()
+        self._watchers.add(self._left)
+        message = await self._message()
         if message["type"] == "http.disconnect":
             self.gone = True
             raise ClientDisconnect
@@ -84,10 +91,18 @@ class Exchange:
         self._received += len(data)
         if self._limit is not None and self._received > self._limit:
             raise body.too_large(self._limit)
-        if not message.get("more_body", False):
-            self.body_over = True
-            self._watcher = asyncio.create_task(self._watch())
+        self.body_over = not message.get("more_body", False)
         return data
+
+    async def _message(self) -> Message:
+        self._reading = True
+        try:
+            async with asyncio.timeout(self._idle):
+                return await self._receive()
+        except TimeoutError:
+            raise Stalled.after(self._idle or 0) from None
+        finally:
+            self._reading = False
 
     async def reply(
         self, status: int, data: bytes, content_type: str, headers: Mapping[str, str] | None = None
@@ -104,9 +119,11 @@ class Exchange:
 
     async def fail(self, error: OpenProxyError, headers: Mapping[str, str] | None = None) -> None:
         """Send an error."""
-        retry = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+        more = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+        if isinstance(error, Stalled):
+            more["connection"] = "close"
         found = envelope(error.message, error.status, param=error.param, code=error.code)
-        await self.json(found, error.status, {**retry, **(headers or {})})
+        await self.json(found, error.status, {**more, **(headers or {})})
 
     async def stream(self, pieces: AsyncIterator[bytes], content_type: str, headers: Mapping[str, str]) -> None:
         """Send pieces as they come. An error among them becomes a last event: only event streams are sent this way."""
@@ -141,9 +158,7 @@ class Exchange:
 
     def close(self) -> None:
         """End the watch for a client that goes away. May be called more than once."""
-        if self._watcher is not None:
-            self._watcher.cancel()
-            self._watcher = None
+        self._watchers.discard(self._left)
 
     async def _start(self, status: int, headers: Mapping[str, str]) -> None:
         self.status = status
@@ -151,11 +166,11 @@ class Exchange:
         encoded = [(name.encode("ascii"), header_value(value).encode("ascii")) for name, value in told.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": encoded})
 
-    async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self.gone = True
-        if self._main is not None:
+    def _left(self) -> None:
+        """The client has gone. Who reads its body is told there."""
+        self.close()
+        if not self._reading and self._main is not None:
+            self.gone = True
             self._main.cancel()
 
 

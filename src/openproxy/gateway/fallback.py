@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from openproxy import providers
-from openproxy.errors import BadRequest, OpenProxyError, Unavailable, UpstreamError
+from openproxy.errors import BadRequest, OpenProxyError, Stalled, Unavailable, UpstreamError
 from openproxy.gateway.asked import Superseded
 from openproxy.gateway.call import Call
 from openproxy.gateway.services import Services
@@ -66,6 +66,9 @@ async def walk(
         request = await source.request()
         try:
             return await _attempt(services, entry, stored, request, source, call)
+        except Stalled:
+            # a 408 of the client's, not of the account's
+            raise
         except OpenProxyError as failed:
             if not goes_on(failed.status):
                 raise

@@ -7,10 +7,11 @@ from openproxy.gateway.asked import Intake
 from openproxy.gateway.exchange import Exchange
 from openproxy.gateway.json_intake import JsonIntake
 from openproxy.gateway.multipart_intake import MultipartIntake
+from openproxy.store.settings import Settings
 
 
-def open_intake(exchange: Exchange, max_bytes: int, folder: Path | None = None) -> Intake:
-    """The intake for the request's content type, under a limit in bytes for its body; `folder` is for large files.
+def open_intake(exchange: Exchange, settings: Settings, folder: Path | None = None) -> Intake:
+    """The intake for the request's content type, under the settings' limits for its body; `folder` is for large files.
 
     Raises BadRequest for another type, UploadTooLarge where Content-Length already says so.
     """
@@ -21,7 +22,7 @@ def open_intake(exchange: Exchange, max_bytes: int, folder: Path | None = None) 
     encoding = (exchange.header("content-encoding") or "identity").strip().lower()
     if encoding != "identity":
         raise UnsupportedEncoding(f"Content-Encoding '{encoding[:40]}' is not read; send the body as it is")
-    exchange.limit(max_bytes)
+    exchange.limit(settings.max_upload_bytes, settings.upload_idle_seconds)
     if lowered.startswith("multipart/"):
         return MultipartIntake(exchange, content_type, folder)
     return JsonIntake(exchange, folder)

@@ -37,7 +37,7 @@ async def translate(services: Services, exchange: Exchange, snapshot: Snapshot, 
 async def _answer(services: Services, exchange: Exchange, snapshot: Snapshot, caller: Caller, task: Task) -> None:
     call = Call(exchange.request_id, caller)
     try:
-        with closing(open_intake(exchange, snapshot.settings.max_upload_bytes, services.settings.spool)) as body:
+        with closing(open_intake(exchange, snapshot.settings, services.settings.spool)) as body:
             try:
                 await _transcribe(services, exchange, snapshot, body, call, task)
             finally:

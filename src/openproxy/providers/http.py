@@ -8,6 +8,8 @@ from typing import Self
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
 from openproxy.errors import UpstreamError
@@ -57,7 +59,7 @@ class Client:
     def start(self) -> None:
         """Open the pool."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=_Connector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(
                 total=None, connect=self.limits.connect, sock_connect=self.limits.connect, sock_read=self.limits.idle
@@ -122,6 +124,16 @@ class Client:
         else:
             return Answer(response, connection, self.limits, watch)
         raise fault  # out here, so that no address comes along as its context
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Lets go of a connection at once where it is given up: an upstream that does not read would hold it open for long."""
+
+    def _release(self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False) -> None:
+        # aiohttp itself would wait until all that is written has been taken
+        if should_close:
+            protocol.abort()
+        super()._release(key, protocol, should_close=should_close)
 
 
 class Answer:

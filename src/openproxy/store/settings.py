@@ -12,6 +12,8 @@ from openproxy.store.tables import settings
 from openproxy.store.unbroken import repository
 
 Formats = Literal["verbatim", "rendered"]
+MOST_IDLE = 86_400
+"""The largest `uploadIdleSeconds`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class Settings:
     """Whether `/v1` needs a key and the dashboard a login (`requireLogin`)."""
     max_upload_bytes: int = 209_715_200
     """The longest request body in bytes (`maxUploadBytes`; contracts/gateway.md, decision 4)."""
+    upload_idle_seconds: int = 300
+    """Seconds that may pass without a byte of a request's body (`uploadIdleSeconds`)."""
     formats: Formats = "verbatim"
     """`rendered`: every provider's answer is made into the format asked for (`formats`; decision 14)."""
 
@@ -31,10 +35,16 @@ class Changes(TypedDict, total=False):
 
     require_login: bool | None
     max_upload_bytes: int | None
+    upload_idle_seconds: int | None
     formats: Formats | None
 
 
-WIRE_NAMES = {"require_login": "requireLogin", "max_upload_bytes": "maxUploadBytes", "formats": "formats"}
+WIRE_NAMES = {
+    "require_login": "requireLogin",
+    "max_upload_bytes": "maxUploadBytes",
+    "upload_idle_seconds": "uploadIdleSeconds",
+    "formats": "formats",
+}
 """Field -> its name in JSON."""
 
 
@@ -81,7 +91,13 @@ def _check(name: str, value: object) -> None:
         return
     if name == "require_login" and not isinstance(value, bool):
         raise BadRequest(f"{wire} must be true or false", param=wire)
-    if name == "max_upload_bytes" and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**53):
+    if name == "max_upload_bytes" and not _whole(value, 2**53):
         raise BadRequest(f"{wire} must be a whole number of bytes, 1 or more", param=wire)
+    if name == "upload_idle_seconds" and not _whole(value, MOST_IDLE + 1):
+        raise BadRequest(f"{wire} must be a whole number of seconds, from 1 to {MOST_IDLE}", param=wire)
     if name == "formats" and value not in ("verbatim", "rendered"):
         raise BadRequest(f"{wire} must be verbatim or rendered", param=wire)
+
+
+def _whole(value: object, end: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < end

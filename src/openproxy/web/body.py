@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from openproxy.errors import UploadTooLarge
+from openproxy.errors import Stalled, UploadTooLarge
 
 
 def declared_length(value: str | None) -> int | None:
@@ -24,6 +24,19 @@ async def limited(
         seen += len(chunk)
         if limit is not None and seen > limit:
             raise too_large(limit)
+        yield chunk
+
+
+async def timely(chunks: AsyncIterator[bytes], seconds: float) -> AsyncIterator[bytes]:
+    """The chunks as they come. Raises Stalled where none comes for so long."""
+    while True:
+        try:
+            async with asyncio.timeout(seconds):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise Stalled.after(seconds) from None
         yield chunk
 
 

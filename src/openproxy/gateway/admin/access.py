@@ -46,7 +46,7 @@ class Tier(Enum):
 
 def router(tier: Tier, tag: str) -> APIRouter:
     """A router for routes of one tier."""
-    responses = documented(503)
+    responses = documented(408, 503)
     if tier is not Tier.PUBLIC:
         model = KeyProblem if tier is Tier.KEY else KeyProblem | Problem
         responses |= {401: {"description": "No API key and no session, or a wrong one.", "model": model}}
@@ -66,7 +66,7 @@ def router(tier: Tier, tag: str) -> APIRouter:
 
             async def guarded(request: Request) -> Response:
                 await admit(tier, request)
-                return await handle(await bodies.read(request) if has_body else request)
+                return await handle(await _with_body(request) if has_body else request)
 
             return guarded
 
@@ -87,6 +87,11 @@ async def admit(tier: Tier, request: Request) -> None:
         services.guard.key(exchange, snapshot)
     elif services.guard.admin(exchange, snapshot) is None:
         await _session(request, services)
+
+
+async def _with_body(request: Request) -> Request:
+    settings = (await of(request).store.snapshot()).settings
+    return await bodies.read(request, settings.upload_idle_seconds)
 
 
 async def has_session(request: Request) -> bool:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from openproxy.errors import OpenProxyError, SecretUnreadable, Unauthorized
+from openproxy.errors import OpenProxyError, SecretUnreadable, Stalled, Unauthorized
 from openproxy.gateway.admin.wording import sentence
 from openproxy.web.responses import envelope
 from openproxy.web.sse import compact
@@ -54,6 +54,7 @@ _DESCRIPTIONS = {
     401: "No API key and no session, or a wrong one.",
     403: "A web page of another site asked, with nothing but the user's session.",
     404: "There is nothing of that id.",
+    408: "The client has stopped sending in the middle of its body.",
     409: "It does not go together with what is stored.",
     413: "The body is too large.",
     415: "The body is not JSON, or compressed.",
@@ -86,8 +87,10 @@ async def on_error(request: Request, error: OpenProxyError) -> Response:
         return problem(request, error.message, 409)
     if isinstance(error, Unauthorized) and error.code == Unauthorized.default_code:
         return json_answer(envelope(error.message, error.status, code=error.code), error.status)
-    retry = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
-    return problem(request, error.message, error.status, retry)
+    more = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+    if isinstance(error, Stalled):
+        more["connection"] = "close"
+    return problem(request, error.message, error.status, more)
 
 
 async def on_invalid(request: Request, error: RequestValidationError) -> Response:

@@ -31,8 +31,11 @@ class JsonRequest(Request):
         return self._parsed
 
 
-async def read(request: Request) -> JsonRequest:
-    """The request with its body. Raises UnsupportedEncoding, UploadTooLarge, BadRequest."""
+async def read(request: Request, idle: float) -> JsonRequest:
+    """The request with its body, of which a piece comes every `idle` seconds.
+
+    Raises UnsupportedEncoding, UploadTooLarge, BadRequest, Stalled.
+    """
     declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if declared != "application/json" and not (declared.startswith("application/") and declared.endswith("+json")):
         raise UnsupportedEncoding("Content-Type must be application/json", code="unsupported_content_type")
@@ -40,7 +43,7 @@ async def read(request: Request) -> JsonRequest:
     if encoding not in ("", "identity"):
         raise UnsupportedEncoding(f"Content-Encoding {encoding[:40]} is not read here")
     length = body.declared_length(request.headers.get("content-length"))
-    chunks = request.stream()
+    chunks = body.timely(request.stream(), idle)
     pieces: list[bytes] = []
     try:
         async for piece in body.limited(chunks, MAX_BYTES, declared=length):

@@ -9,7 +9,7 @@ from openproxy.gateway.admin.access import Opened, Tier, router
 from openproxy.gateway.admin.answers import documented
 from openproxy.gateway.admin.shapes import WHOLE, Asked, Told
 from openproxy.store import Store
-from openproxy.store.settings import Changes, Settings
+from openproxy.store.settings import MOST_IDLE, Changes, Settings
 
 _ROOT = "/api/settings"
 _WRITES = documented(400, 413, 415)
@@ -29,6 +29,10 @@ class SettingsChanges(Asked):
         Annotated[StrictInt, Field(ge=1, lt=2**53), WHOLE] | None,
         Field(description="The longest body of a transcription."),
     ] = None
+    upload_idle_seconds: Annotated[
+        Annotated[StrictInt, Field(ge=1, le=MOST_IDLE), WHOLE] | None,
+        Field(description="How long a client may send nothing in the middle of that body; then it is answered 408."),
+    ] = None
     formats: Annotated[
         Literal["verbatim", "rendered"] | None,
         Field(description="`rendered`: every provider's answer is made into the format that was asked for."),
@@ -40,6 +44,7 @@ class SettingsView(Told):
 
     require_login: bool
     max_upload_bytes: int
+    upload_idle_seconds: int
     formats: Literal["verbatim", "rendered"]
 
     @classmethod
@@ -48,6 +53,7 @@ class SettingsView(Told):
         return cls(
             require_login=settings.require_login,
             max_upload_bytes=settings.max_upload_bytes,
+            upload_idle_seconds=settings.upload_idle_seconds,
             formats=settings.formats,
         )
 
@@ -91,6 +97,8 @@ async def _change(store: Store, asked: SettingsChanges) -> SettingsView:
         changes["require_login"] = asked.require_login
     if "max_upload_bytes" in asked.model_fields_set:
         changes["max_upload_bytes"] = asked.max_upload_bytes
+    if "upload_idle_seconds" in asked.model_fields_set:
+        changes["upload_idle_seconds"] = asked.upload_idle_seconds
     if "formats" in asked.model_fields_set:
         changes["formats"] = asked.formats
     return SettingsView.of(await store.settings.update(**changes))
