@@ -7,7 +7,7 @@ import pytest
 
 from fakes import deepgram
 from fakes.loopback import serve
-from fakes.recorder import Recorder
+from fakes.recorder import Recorder, Seen
 from support import background
 from support.command import SPEECH
 from support.home import Home, error
@@ -23,7 +23,10 @@ JFK = SPEECH / "jfk.wav"
 
 
 def _fields(recorder: Recorder) -> dict[str, str]:
-    seen = recorder.seen[-1]
+    return _fields_of(recorder.seen[-1])
+
+
+def _fields_of(seen: Seen) -> dict[str, str]:
     boundary = seen.headers["content-type"].partition("boundary=")[2].encode()
     parts = [part.partition(b"\r\n\r\n") for part in seen.body.split(b"--" + boundary)[1:-1]]
     names = [head.split(b'name="')[1].split(b'"')[0].decode() for head, _, _ in parts]
@@ -81,3 +84,43 @@ def test_a_server_renders_what_its_provider_answers(served: Home) -> None:
     assert (here.returncode, here.stderr) == (0, b"")
     assert here.stdout.startswith(b"1\n00:00:0")
     assert there.stdout == here.stdout
+
+
+def _segments(lines: bytes) -> list[dict[str, object]]:
+    (line,) = [json.loads(one) for one in lines.splitlines()]
+    assert line["ok"], line
+    found: list[dict[str, object]] = line["segments"]
+    return found
+
+
+def test_json_lines_tell_the_segments(served: Home, upstream: Callable[..., Recorder]) -> None:
+    """Here and there, of a model that the catalogue knows and of one that it does not."""
+    endpoint = "http://" + (served.folder / "openproxy.endpoint").read_text()
+    told = [{"start": 0.0, "end": 1.5, "text": "Hello there."}]
+    for provider, model in (("groq", "whisper-large-v3"), ("selfhosted-stt", "any")):
+        stub = upstream(VERBOSE)
+        document = {"provider": provider, "apiKey": "gsk_0123456789ab", "baseUrl": stub.url}
+        served.run("provider", "add", "lines", json.dumps(document))
+        arguments = ("transcribe", "-q", JFK, "-m", f"{provider}/{model}", "--json-lines")
+        assert _segments(served.run(*arguments).stdout) == told
+        assert _segments(served.run(*arguments, "--url", endpoint).stdout) == told
+        assert [_fields_of(seen)["response_format"] for seen in stub.seen] == ["verbose_json"] * 2
+
+
+def test_json_lines_of_a_model_without_times(served: Home, upstream: Callable[..., Recorder]) -> None:
+    """It is asked again where it refuses the format, and not at all where it is known to have no times."""
+    endpoint = "http://" + (served.folder / "openproxy.endpoint").read_text()
+    refusal = (400, {"error": {"message": "verbose_json is not for this model"}})
+    plain = {"text": "Hello there."}
+    for provider, model, answers, attempts in (
+        ("selfhosted-stt", "any", (refusal, plain, refusal, plain), 4),
+        ("openai", "gpt-4o-transcribe", (plain, plain), 2),
+    ):
+        stub = upstream(*answers)
+        document = {"provider": provider, "apiKey": "sk-0123456789ab", "baseUrl": stub.url}
+        served.run("provider", "add", "lines", json.dumps(document))
+        for more in ((), ("--url", endpoint)):
+            done = served.run("transcribe", "-q", JFK, "-m", f"{provider}/{model}", "--json-lines", *more)
+            line = json.loads(done.stdout)
+            assert (line["ok"], line["text"], line["segments"]) == (True, "Hello there.", [])
+        assert len(stub.seen) == attempts

@@ -1,6 +1,7 @@
 """A provider's model for `openproxy transcribe`: through the gateway's own code with the stored accounts, or a server."""
 
 import asyncio
+import json
 import secrets
 import threading
 import time
@@ -9,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from openproxy import media_types
 from openproxy.cli.client import Target
@@ -26,7 +28,7 @@ from openproxy.transcript import Task, Transcript
 from openproxy.upload import CHUNK_BYTES, Connection, Field, TranscriptionRequest
 
 _TIMED = ("srt", "vtt", "verbose_json")
-_INTERNAL = 500
+_BAD_REQUEST, _INTERNAL = 400, 500
 
 
 class ProviderModel:
@@ -42,7 +44,7 @@ class ProviderModel:
         self._thread.start()
 
     def stream(
-        self, source: Path | bytes, name: str, options: Options, formats: Collection[str]
+        self, source: Path | bytes, name: str, options: Options, formats: Collection[str], *, times: bool = False
     ) -> Generator[Item, None, None]:
         """Send the recording; its transcript comes in one piece."""
         request = TranscriptionRequest(
@@ -53,7 +55,8 @@ class ProviderModel:
             task="translate" if options.translate else "transcribe",
             rendered=True,
         )
-        yield self._run(self._transcribe(request))
+        timed = replace(request, fields=tuple(_fields(options, (*formats, "verbose_json")))) if times else request
+        yield self._run(self._best(timed, request))
 
     def close(self) -> None:
         """Close what is open, and end the thread."""
@@ -64,6 +67,19 @@ class ProviderModel:
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _best(self, timed: TranscriptionRequest, plain: TranscriptionRequest) -> Transcript:
+        """The answer to `timed`, or to `plain` where the model is known to have no times, or refuses to give them."""
+        if timed.fields != plain.fields and await self._may_tell_times():
+            try:
+                return await self._transcribe(timed)
+            except OpenProxyError as error:
+                if error.status != _BAD_REQUEST:
+                    raise
+        return await self._transcribe(plain)
+
+    async def _may_tell_times(self) -> bool:
+        return True
 
     async def _transcribe(self, request: TranscriptionRequest) -> Transcript:
         raise TypeError(f"{type(self).__name__} does not say how {request.model} is asked")
@@ -106,17 +122,42 @@ class There(ProviderModel):
         super().__init__(model)
         self._target = target
         self._client: Client = self._run(self._open.enter_async_context(Client()))
+        self._formats: list[str] | None = None
+        """What the server says of the model, once it was asked; empty where it says nothing."""
+
+    async def _may_tell_times(self) -> bool:
+        # the server would refuse the format after its provider has done the work
+        if self._formats is None:
+            self._formats = await self._known_formats()
+        return not self._formats or "verbose_json" in self._formats
+
+    async def _known_formats(self) -> list[str]:
+        url = f"{self._target.url}/v1/models/info?id={quote(self._model, safe='')}"
+        try:
+            answer = await self._client.get(url, self._connection, self._authorization)
+            told = json.loads(await answer.read())
+        except (OpenProxyError, ValueError):
+            return []
+        found = told.get("formats") if isinstance(told, dict) else None
+        return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
     async def _transcribe(self, request: TranscriptionRequest) -> Transcript:
         route: dict[Task, str] = {"transcribe": "transcriptions", "translate": "translations"}
         url = f"{self._target.url}/v1/audio/{route[request.task]}"
-        key = self._target.key or ""
         fields = [("model", request.model), *request.fields]
         part = media_types.openai_part(request.filename)
         body = bodies.multipart(request.boundary, part, request.audio, fields, tuple)
-        headers = {FORMATS: "rendered", **({"Authorization": f"Bearer {key}"} if key else {})}
-        answer = await self._client.post(url, Connection("server", "openai", key), headers, body)
+        headers = {FORMATS: "rendered", **self._authorization}
+        answer = await self._client.post(url, self._connection, headers, body)
         return openai_answers.read(await answer.read(), answer.content_type, "the server", request)
+
+    @property
+    def _connection(self) -> Connection:
+        return Connection("server", "openai", self._target.key or "")
+
+    @property
+    def _authorization(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._target.key}"} if self._target.key else {}
 
 
 class Kept:

@@ -17,11 +17,11 @@ class SpeechModel(Protocol):
     """What it can do; None where only trying tells."""
 
     def stream(
-        self, source: Path | bytes, name: str, options: Options, formats: Collection[str]
+        self, source: Path | bytes, name: str, options: Options, formats: Collection[str], *, times: bool = False
     ) -> Generator[Item, None, None]:
         """Transcribe the recording `source`, called `name`, of which `formats` are going to be made.
 
-        Raises OpenProxyError, OSError.
+        With `times` its segments are told beside them, where there are any. Raises OpenProxyError, OSError.
         """
 
     def close(self) -> None:
@@ -42,6 +42,8 @@ class LocalModel:
         name: str,  # noqa: ARG002 - what it is called makes no difference to decoding
         options: Options,
         formats: Collection[str],  # noqa: ARG002 - nor what is made of it
+        *,
+        times: bool = False,  # noqa: ARG002 - they are always there
     ) -> Generator[Item, None, None]:
         """Decode the recording and transcribe it as it comes."""
         from openproxy.audio import Limits, open_audio

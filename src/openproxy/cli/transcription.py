@@ -119,7 +119,7 @@ class Run:
 
         def stream(work: _Work) -> Generator[Item, None, None]:
             yield Progress(0.0, None)
-            yield from model.stream(work.source, work.recording.name, options, names)
+            yield from model.stream(work.source, work.recording.name, options, names, times=self._job.json_lines)
 
         with closing(batch.run(works, stream, self._job.jobs)) as events:
             for index, event in events:
