@@ -19,8 +19,8 @@ from openproxy.store.unbroken import repository
 
 FLUSH_SECONDS = 1.0
 """The longest that a row waits in memory."""
-BATCH = 200
-"""So many rows are written at once without waiting."""
+BATCH = 2000
+"""So many rows are written at once without waiting. Each writing disturbs the requests beside it: few rows would not pay."""
 MOST_WAITING = 10_000
 """Beyond so many rows the oldest are lost while the database takes none."""
 
