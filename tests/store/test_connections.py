@@ -255,3 +255,16 @@ async def test_a_write_that_has_begun_is_finished_though_its_client_goes_away(ac
             await task
     async with await Store.open(access, cost=CHEAP) as store:
         assert [one.name for one in await store.connections.list()] == ["main"]
+
+
+async def test_what_was_decrypted_is_known_until_the_secret_changes(store):
+    added = await store.connections.add("openai", "a", api_key="sk-1", data={"token": "hush", "note": "n"})
+    assert store.connections.known(added) is None
+    opened = await store.connections.open(added)
+    assert store.connections.known(added) == opened
+    assert opened.data == {"token": "hush", "note": "n"}
+    changed = await store.connections.update(added.id, api_key="sk-2")
+    assert store.connections.known(changed) is None
+    assert (await store.connections.open(changed)).credential == "sk-2"
+    await alter(store, added.id, sealed_data=None)
+    assert store.connections.known(await store.connections.get(added.id)).data["token"] is None

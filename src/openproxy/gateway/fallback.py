@@ -124,7 +124,7 @@ async def _attempt(
 
 async def opened(store: Store, stored: StoredConnection) -> Connection:
     """The account with its secret, as a provider takes it. Raises SecretUnreadable, or 401 where what was decrypted is blank."""
-    secrets = await store.connections.open(stored)
+    secrets = store.connections.known(stored) or await store.connections.open(stored)
     if not secrets.credential:
         raise UpstreamError(401, f"No credentials for STT provider: {stored.provider}")
     base_url, scheme = secrets.data.get("baseUrl"), secrets.data.get("authScheme")

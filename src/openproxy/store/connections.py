@@ -216,11 +216,16 @@ class Connections:
         Raises SecretUnreadable, which names the connection, where one was altered or sealed under another key, and
         StoreUnusable where this process does not have the key at all.
         """
-        plain = {column: await self._open(stored, column) for column in SECRETS if column in stored.sealed}
-        data = stored.data
-        if "sealed_data" in stored.sealed:
-            data = secret_fields.join(data, secret_fields.loads(await self._open(stored, "sealed_data")))
-        return Secrets(plain.get("api_key"), plain.get("access_token"), plain.get("refresh_token"), data)
+        return _secrets(stored, {column: await self._open(stored, column) for column in stored.sealed})
+
+    def known(self, stored: StoredConnection) -> Secrets | None:
+        """What `open` gives, at once, where it was decrypted before; else None."""
+        plain: dict[str, str] = {}
+        for column, record in stored.sealed.items():
+            if (known := self._opened.get((record, stored.place(column)))) is None:
+                return None
+            plain[column] = known
+        return _secrets(stored, plain)
 
     async def _open(self, stored: StoredConnection, column: str) -> str:
         record, place = stored.sealed[column], stored.place(column)
@@ -234,6 +239,13 @@ class Connections:
             self._opened.clear()
         self._opened[record, place] = plain
         return plain
+
+
+def _secrets(stored: StoredConnection, plain: Mapping[str, str]) -> Secrets:
+    data = stored.data
+    if "sealed_data" in plain:
+        data = secret_fields.join(data, secret_fields.loads(plain["sealed_data"]))
+    return Secrets(plain.get("api_key"), plain.get("access_token"), plain.get("refresh_token"), data)
 
 
 def unreadable(stored: StoredConnection, column: str) -> SecretUnreadable:
