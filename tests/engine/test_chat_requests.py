@@ -98,6 +98,14 @@ def test_what_is_not_said_is_the_servers_own() -> None:
     assert read({"messages": HELLO, "stop": "x", "temperature": 10**400}).ask == Ask(stop=("x",), temperature=1e30)
 
 
+def nested(levels: int) -> Any:
+    """Arrays and objects within each other, so many; an array is the outermost."""
+    value: Any = "x"
+    for level in reversed(range(levels)):
+        value = {"a": value} if level % 2 else [value]
+    return value
+
+
 @pytest.mark.parametrize(
     ("fields", "param", "message"),
     [
@@ -143,6 +151,9 @@ def test_what_is_not_said_is_the_servers_own() -> None:
         (b'{"temperature": NaN}', None, "[json.exception.parse_error.101] parse error at line 1, column 17: syntax error while parsing value - invalid literal; last read: '\"temperature\": N'"),
         (b"[" * 100_000 + b"]" * 100_000, None, "The JSON of the body is nested too deeply, or its numbers are too long"),
         ({"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "AA==AAAA"}}]}]}, "messages[0].content[0].input_audio.data", "'messages[0].content[0].input_audio.data' must be the file in base64, and nothing before it"),
+        ({"messages": HELLO, "chat_template_kwargs": {"a": nested(100)}}, "chat_template_kwargs", "'chat_template_kwargs' must be nested no deeper than 100 levels"),
+        ({"messages": HELLO, "tools": nested(400)}, "tools", "'tools' must be nested no deeper than 100 levels"),
+        ({"messages": [{"role": "assistant", "tool_calls": nested(900)}]}, "messages[0].tool_calls", "'messages[0].tool_calls' must be nested no deeper than 100 levels"),
         (b'{"seed": ' + b"9" * 5000 + b"}", None, "The JSON of the body is nested too deeply, or its numbers are too long"),
     ],
 )  # fmt: skip
@@ -151,6 +162,11 @@ def test_what_is_wrong_is_named(fields: Any, param: str | None, message: str) ->
         read(fields)
     assert caught.value.param == param
     assert caught.value.message == message
+
+
+def test_what_is_nested_within_the_limit_is_handed_on() -> None:
+    wanted = read({"messages": HELLO, "tools": nested(100), "metadata": nested(900)})
+    assert wanted.ask.more == {"tools": nested(100)}
 
 
 def test_a_large_recording_is_decoded_whole() -> None:

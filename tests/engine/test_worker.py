@@ -17,8 +17,9 @@ import pytest
 from openproxy.audio.limits import Limits
 from openproxy.engine import worker as worker_module
 from openproxy.engine.models import Options, Progress, catalog
+from openproxy.engine.models.chat import Ask
 from openproxy.engine.worker import Worker, WorkerSettings, default_parallel
-from openproxy.engine.worker_messages import Job, ModelSettings
+from openproxy.engine.worker_messages import ChatJob, Job, ModelSettings
 from openproxy.errors import (
     AudioTooLong,
     AudioUnreadable,
@@ -26,6 +27,7 @@ from openproxy.errors import (
     Busy,
     Loading,
     ModelUnusable,
+    OpenProxyError,
     TimedOut,
     Unavailable,
     WorkerDied,
@@ -51,7 +53,7 @@ def job(source: bytes | Path = SHORT, **rest: Any) -> Job:
     return Job(source, Limits(600.0), **rest)
 
 
-async def items(worker: Worker, wanted: Job) -> list[Segment | Progress | Transcript]:
+async def items(worker: Worker, wanted: Job | ChatJob) -> list[Any]:
     async with aclosing(worker.submit(wanted)) as results:
         return [item async for item in results]
 
@@ -117,6 +119,20 @@ async def test_slots_work_side_by_side_and_answers_stay_apart() -> None:
         heard = await asyncio.gather(*tasks)
         assert ["kitchen" in one for one in heard] == [True, False] * 3
         assert ["sleeping" in one for one in heard] == [False, True] * 3
+
+
+async def test_a_job_that_cannot_be_written_down_takes_no_slot() -> None:
+    endless: list[Any] = []
+    for _ in range(5000):
+        endless = [endless]
+    async with started() as worker:
+        for wanted in (job(options=Options(prompt=endless)), ChatJob((), Limits(600.0), Ask(more={"tools": endless}))):  # type: ignore[arg-type]
+            with pytest.raises(OpenProxyError, match="The request could not be handed to the model"):
+                await items(worker, wanted)
+            assert (worker.running, worker.waiting) == (0, 0)
+        pid = worker.pid
+        assert "kitchen" in await text(worker, job())
+        assert worker.pid == pid
 
 
 async def test_a_killed_process_loses_what_it_worked_on_and_nothing_else(long_clip: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from openproxy.engine.llama.fields import REASONING_FORMATS
 from openproxy.engine.llama.json_syntax import syntax_error
-from openproxy.engine.models.chat import Ask
+from openproxy.engine.models.chat import DEEPEST_JSON, Ask, too_deep
 from openproxy.engine.worker_messages import Turn
 from openproxy.errors import BadRequest
 
@@ -227,6 +227,9 @@ def _whole(fields: Mapping[str, Any], name: str, least: int, most: int) -> int |
 def _known(fields: Mapping[str, Any], known: Mapping[str, tuple[str, ...]], where: str = "") -> dict[str, Any]:
     """The fields of these names that say anything."""
     found = {name: _one_of(fields, name, *kinds, where=where) for name, kinds in known.items()}
+    for name, value in found.items():
+        if too_deep(value):
+            raise _wrong(where + name, f"nested no deeper than {DEEPEST_JSON} levels")
     return {name: value for name, value in found.items() if value is not None}
 
 

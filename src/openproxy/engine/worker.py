@@ -200,12 +200,18 @@ class Worker:
         while self._serving and self._waiting and len(self._running) < self.model.parallel:
             request = self._waiting.popleft()
             request.started = monotonic()
-            self._running[request.number] = request
-            self._send(messages.Run(request.number, request.job))
+            try:
+                self._send(messages.Run(request.number, request.job))
+            except Exception:  # a job that cannot be written down ends nobody's work but its own
+                _log.exception("A request could not be handed to the process of the model")
+                request.inbox.put_nowait(OpenProxyError("The request could not be handed to the model"))
+            else:
+                self._running[request.number] = request
 
     def _send(self, message: messages.ToWorker) -> None:
+        data = messages.frame(message)
         if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.write(messages.frame(message))
+            self._process.stdin.write(data)
 
     async def _supervise(self) -> None:
         """Keep a process with the loaded model: start it again whenever it ends."""

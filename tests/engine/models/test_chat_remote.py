@@ -329,6 +329,13 @@ REFUSALS: list[tuple[Answer, type[OpenProxyError], int, str, int | None]] = [
         None,
     ),
     (
+        lambda exchange: exchange.send_events(b'data: {"choices": ' + b"[" * 200 + b"]" * 200 + b"}\n\n"),
+        UpstreamError,
+        502,
+        "The chat server answered JSON that is nested too deeply",
+        None,
+    ),
+    (
         lambda exchange: exchange.send_events(b"data: {half\n\n"),
         UpstreamError,
         502,

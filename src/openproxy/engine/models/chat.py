@@ -23,6 +23,8 @@ LONGEST_GRAMMAR = 65_536
 """Characters."""
 DEEPEST_GRAMMAR = 500
 """Groups within each other."""
+DEEPEST_JSON = 100
+"""Objects and arrays within each other. What goes from process to process is walked by recursion on both sides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,6 +181,19 @@ class ChatSettings:
     """Seconds of audio that one request carries at most; None is 30."""
     key: str | None = field(default=None, repr=False)
     """The key for a chat server at a URL."""
+
+
+def too_deep(value: Any) -> bool:
+    """Whether a value of JSON holds more than DEEPEST_JSON objects and arrays within each other."""
+    layer = [value]
+    for _ in range(DEEPEST_JSON + 1):
+        layer = [
+            child
+            for parent in layer
+            if isinstance(parent, dict | list)
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+    return bool(layer)
 
 
 def _depth(grammar: str) -> int:

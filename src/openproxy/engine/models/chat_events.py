@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from openproxy.engine.models.chat import too_deep
 from openproxy.errors import UpstreamError
 from openproxy.providers.http import Answer
 
@@ -50,6 +51,8 @@ def json_object(data: bytes) -> dict[str, Any]:
         document = None
     if not isinstance(document, dict):
         raise UpstreamError(502, "The chat server answered something that is not a JSON object")
+    if too_deep(document):
+        raise UpstreamError(502, "The chat server answered JSON that is nested too deeply")
     return document
 
 
