@@ -1,5 +1,6 @@
 """AssemblyAI's v2 API, after assemblyai-api-spec and its documentation (contracts/upstreams.md, D.4)."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +51,7 @@ class AssemblyAI:
         if refused := self._refused(request):
             return refused
         body = await request.read()
-        if not body:
+        if not body or request.content_type != "application/octet-stream":
             return web.json_response({"error": "Upload failed, please try again."}, status=422)
         self.heard.append(body)
         return web.json_response({"upload_url": f"https://cdn.assemblyai.com/upload/{len(self.heard) - 1}"})
@@ -74,6 +75,13 @@ class AssemblyAI:
         models = order.get("speech_models")
         if not isinstance(models, list) or not models or any(model not in MODELS for model in models):
             return f'"speech_models" must be a non-empty list containing one or more of: {", ".join(MODELS)}'
+        if not re.fullmatch("[a-z]{2,3}(_[a-z]{2})?", order.get("language_code") or "en"):
+            return f"language_code {order['language_code']!r} is not supported"
+        keyterms = order.get("keyterms_prompt") or []
+        if not isinstance(keyterms, list) or not all(isinstance(one, str) and one.strip() for one in keyterms):
+            return "keyterms_prompt must be a list of strings"
+        if any(not isinstance(order.get(name) or False, bool) for name in ("speaker_labels", "language_detection")):
+            return "speaker_labels and language_detection must be booleans"
         if order.get("language_code") and order.get("language_detection"):
             return "language_detection is not available when language_code is specified."
         return None
@@ -81,7 +89,10 @@ class AssemblyAI:
     async def poll(self, request: web.Request) -> web.Response:
         if refused := self._refused(request):
             return refused
-        number = int(request.match_info["id"].removeprefix("job-"))
+        known = {f"job-{number}": number for number in range(len(self.jobs))}
+        number = known.get(request.match_info["id"], -1)
+        if number < 0:
+            return web.json_response({"error": "Transcript lookup error, transcript id not found"}, status=404)
         self.polls[number] += 1
         if self.polls[number] <= self.waiting_polls:
             return web.json_response(self._job(number, "queued" if self.polls[number] == 1 else "processing"))

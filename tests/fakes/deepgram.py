@@ -1,5 +1,6 @@
 """Deepgram's pre-recorded API, after deepgram-api-specs and its guides (contracts/upstreams.md, D.2)."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ PARAMETERS = {
     "keywords",
     "multichannel",
 }
+SWITCHES = ("smart_format", "punctuate", "utterances", "paragraphs", "multichannel", "detect_language")
 
 
 @dataclass
@@ -46,22 +48,25 @@ class Deepgram:
         for name, value in query:
             if name not in PARAMETERS:
                 return _refused(400, "Bad Request", f"Unknown parameter: {name}")
-            if name in ("smart_format", "punctuate", "utterances", "detect_language") and value not in (
-                "true",
-                "false",
-            ):
+            if name in SWITCHES and value not in ("true", "false"):
                 return _refused(400, "Bad Request", f"Invalid value for {name}")
+            if name not in ("keyterm", "keywords") and sum(one == name for one, _ in query) > 1:
+                return _refused(400, "Bad Request", f"duplicate field `{name}`")
         model = values.get("model", "base")
-        if model not in MODELS:
+        language = values.get("language", "en")
+        if model not in MODELS or not re.fullmatch("multi|[a-z]{2,3}(-[A-Z][A-Za-z]*|-[0-9]{3})*", language):
             return _refused(400, "Bad Request", "No such model/language/tier combination found.")
         if "language" in values and values.get("detect_language") == "true":
             return _refused(400, "Bad Request", "language and detect_language exclude each other.")
+        if values.get("diarize_model", "latest") not in ("latest", "v1", "v2"):
+            return _refused(400, "Bad Request", "Invalid value for diarize_model")
         if "keyterm" in values and not model.startswith("nova-3"):
             return _refused(400, "Bad Request", "Keyterm Prompting is only available with Nova-3.")
         if "keywords" in values and model.startswith("nova-3"):
             return _refused(400, "Bad Request", "Keywords is not supported for Nova-3; use keyterm.")
         body = await request.read()
-        if not body:
+        kind = request.headers.get("Content-Type", "")
+        if not body or not kind.startswith(("audio/", "application/octet-stream")):
             return _refused(400, "Bad Request", "failed to process audio: corrupt or unsupported data")
         self.heard.append((request.headers.get("Content-Type"), body))
         return web.json_response(_document(values, model))

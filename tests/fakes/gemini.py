@@ -48,13 +48,14 @@ class Gemini:
         if method != "generateContent" or model not in MODELS:
             return _refused(404, f"models/{model} is not found for API version v1beta", "NOT_FOUND")
         document = await request.json()
-        parts = document["contents"][0]["parts"]
-        problem = self._hear(parts)
+        settings = {_camel(name): value for name, value in document.get("generationConfig", {}).items()}
+        parts = [part for content in document.get("contents", []) for part in content.get("parts", [])]
+        problem = _unknown(document, settings, parts) or _unsupported(model, settings) or self._hear(parts)
         if problem:
             return _refused(400, problem, "INVALID_ARGUMENT")
         self.requests.append(document)
         instructed = any("text" in part for part in parts)
-        return web.json_response(_answer(model, instructed, document.get("generationConfig", {})))
+        return web.json_response(_answer(model, instructed, settings))
 
     def _hear(self, parts: list[dict[str, Any]]) -> str | None:
         for part in parts:
@@ -72,6 +73,28 @@ class Gemini:
             except binascii.Error:
                 return "Invalid value at 'contents[0].parts[1].inline_data.data' (TYPE_BYTES), Base64 decoding failed"
         return None
+
+
+def _unknown(document: dict[str, Any], settings: dict[str, Any], parts: list[dict[str, Any]]) -> str | None:
+    if not parts:
+        return "* GenerateContentRequest.contents: contents is not specified"
+    config = {_camel(name) for name in settings.get("audioTranscriptionConfig", {})}
+    unknown = (
+        ({_camel(name) for name in document} - {"contents", "generationConfig"})
+        | (set(settings) - {"thinkingConfig", "audioTranscriptionConfig"})
+        | ({_camel(name) for part in parts for name in part} - {"text", "inlineData"})
+        | (config - {"languageCodes", "customVocabulary", "wordTimestamp", "diarization"})
+    )
+    return f"Invalid JSON payload received. Unknown name {sorted(unknown)}: Cannot find field." if unknown else None
+
+
+def _unsupported(model: str, settings: dict[str, Any]) -> str | None:
+    if "thinkingLevel" in settings.get("thinkingConfig", {}) and not model.startswith("gemini-3"):
+        return "Thinking level is not supported for this model."
+    if "audioTranscriptionConfig" in settings and "transcribe" not in model:
+        return "Audio transcription is not supported for this model."
+    vocabulary = settings.get("audioTranscriptionConfig", {}).get("customVocabulary", [])
+    return "custom_vocabulary holds more than 1000 phrases." if len(vocabulary) > 1000 else None
 
 
 def _refused(status: int, message: str, name: str) -> web.Response:

@@ -10,6 +10,7 @@ from aiohttp import web
 from fakes import speech
 
 MODELS = ("openai/whisper-large-v3", "openai/whisper-small", "openai/whisper-large-v3-turbo")
+PARAMETERS = {"return_timestamps", "generation_parameters"}
 
 
 @dataclass
@@ -40,6 +41,8 @@ class HuggingFace:
         if request.content_type == "application/json":
             document = await request.json()
             parameters = document.get("parameters", {})
+            if unknown := (set(document) - {"inputs", "parameters"}) | (set(parameters) - PARAMETERS):
+                return web.json_response({"error": f"unexpected {sorted(unknown)}"}, status=422)
             try:
                 audio = base64.b64decode(document["inputs"], validate=True)
             except (KeyError, binascii.Error):

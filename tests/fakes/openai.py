@@ -126,11 +126,19 @@ class OpenAI:
             raise Refused(
                 400, f"Invalid language '{language}'. Language parameter must be specified in ISO-639-1 format."
             )
-        if "temperature" in form and not 0 <= float(form["temperature"][-1]) <= 1:
+        for name in self.fields & {*form}:
+            if not name.endswith("[]") and len(form[name]) > 1:
+                raise Refused(400, f"Duplicate parameter: '{name}'.", param=name)
+        if "temperature" in form and not _between(form["temperature"][-1], 0, 1):
             raise Refused(400, "temperature must be between 0 and 1", param="temperature")
+        if form.get("stream", ["false"])[-1] not in ("true", "false"):
+            raise Refused(400, "stream must be a boolean", param="stream")
         granularities = form.get("timestamp_granularities[]", [])
         if granularities and answer_format != "verbose_json":
             raise Refused(400, "timestamp_granularities requires response_format verbose_json")
+        if not set(granularities) <= {"word", "segment"}:
+            raise Refused(400, f"Invalid value: {granularities}", param="timestamp_granularities")
+        _check_for_model(model, answer_format, form)
         if form.get("stream", ["false"])[-1] == "true" and model != "whisper-1":
             return await self._stream(request)
         if answer_format == "json":
@@ -216,6 +224,35 @@ class OpenAI:
         await _event(answer, {"type": "transcript.text.done", "text": speech.TEXT, "usage": usage})
         await answer.write(b"data: [DONE]\n\n")
         return answer
+
+
+def _check_for_model(model: str, answer_format: str, form: dict[str, list[str]]) -> None:
+    """What only some of OpenAI's models take (contracts/upstreams.md, D.1)."""
+    diarizes = model.endswith("-diarize")
+    only = {
+        "languages[]": model == "gpt-transcribe",
+        "keywords[]": model == "gpt-transcribe",
+        "known_speaker_names[]": diarizes,
+        "known_speaker_references[]": diarizes,
+        "include[]": model in ("gpt-4o-transcribe", "gpt-4o-mini-transcribe") and answer_format == "json",
+        "prompt": not diarizes,
+    }
+    for name, taken in only.items():
+        if name in form and not taken:
+            raise Refused(400, f"{name} is not supported for model '{model}'", param=name)
+    if "language" in form and "languages[]" in form:
+        raise Refused(400, "language and languages exclude each other", param="languages")
+    if any(set("<>\r\n") & set(keyword) for keyword in form.get("keywords[]", [])):
+        raise Refused(400, "keywords must not contain '<', '>' or line breaks", param="keywords")
+    if len(form.get("known_speaker_names[]", [])) > 4:
+        raise Refused(400, "at most 4 known speakers are supported", param="known_speaker_names")
+
+
+def _between(value: str, least: float, most: float) -> bool:
+    try:
+        return least <= float(value) <= most
+    except ValueError:
+        return False
 
 
 class Groq(OpenAI):

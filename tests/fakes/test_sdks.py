@@ -198,6 +198,96 @@ async def test_a_fake_takes_only_its_vendors_own_header(
         assert app.heard == []
 
 
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        ("gpt-4o-transcribe-diarize", {"prompt": "p"}),
+        ("whisper-1", {"include": ["logprobs"]}),
+        ("whisper-1", {"languages": ["en"]}),
+        ("whisper-1", {"temperature": 2}),
+        ("whisper-1", {"extra_body": {"diarize": "true"}}),
+        ("whisper-1", {"timestamp_granularities": ["word"]}),
+        ("whisper-1", {"known_speaker_names": ["ann"]}),
+        ("gpt-transcribe", {"keywords": ["<b>"]}),
+        ("gpt-transcribe", {"language": "english"}),
+    ],
+)
+async def test_openai_refuses_what_the_model_does_not_take(model: str, fields: dict[str, object]):
+    async with serve(OpenAI(KEY).app()) as url, openai.AsyncOpenAI(api_key=KEY, base_url=f"{url}/v1") as client:
+        with pytest.raises(openai.BadRequestError):
+            await client.audio.transcriptions.create(model=model, file=("clip.wav", AUDIO), **fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model": "nova-9"},
+        {"model": "nova-3", "language": "spanish"},
+        {"model": "nova-3", "keywords": "a"},
+        {"model": "nova-2", "keyterm": "a"},
+        {"model": "nova-3", "diarize_model": "v9"},
+    ],
+)
+async def test_deepgram_refuses_what_the_model_does_not_take(fields: dict[str, str]):
+    async with serve(Deepgram(KEY).app()) as url:
+        environment = DeepgramClientEnvironment(base=url, production=url, agent=url, agent_rest=url)
+        client = deepgram.AsyncDeepgramClient(api_key=KEY, environment=environment)
+        with pytest.raises(ApiError) as refused:
+            await client.listen.v1.media.transcribe_file(request=AUDIO, **fields)
+    assert refused.value.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("app", "path", "headers", "body", "status"),
+    [
+        (AssemblyAI(KEY), "/v2/upload", {"Authorization": KEY, "Content-Type": "audio/wav"}, AUDIO, 422),
+        (AssemblyAI(KEY), "/v2/transcript", {"Authorization": KEY}, b'{"language_code": "es-MX"}', 400),
+        (Deepgram(KEY), "/v1/listen?model=nova-3&model=nova-2", {"Authorization": f"Token {KEY}"}, AUDIO, 400),
+        (
+            Deepgram(KEY),
+            "/v1/listen?model=nova-3",
+            {"Authorization": f"Token {KEY}", "Content-Type": "a/b"},
+            AUDIO,
+            400,
+        ),
+        (
+            HuggingFace(KEY),
+            "/hf-inference/models/openai/whisper-small",
+            {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"},
+            b'{"inputs": "AAAA", "parameters": {"language": "es"}}',
+            422,
+        ),
+        (
+            Gemini(KEY),
+            "/v1beta/models/gemini-2.5-flash:generateContent",
+            {"x-goog-api-key": KEY},
+            b'{"contents": [{"parts": [{"text": "a"}]}], "generationConfig": {"thinkingConfig": {"thinkingLevel": 1}}}',
+            400,
+        ),
+        (
+            Gemini(KEY),
+            "/v1beta/models/gemini-2.5-flash:generateContent",
+            {"x-goog-api-key": KEY},
+            b'{"contents": [{"parts": [{"text": "a"}]}], "language": "es"}',
+            400,
+        ),
+    ],
+    ids=["upload type", "language code", "twice", "audio type", "parameters", "thinking", "unknown member"],
+)
+async def test_a_fake_refuses_what_its_vendor_refuses(
+    app: Deepgram | AssemblyAI | HuggingFace | Gemini, path: str, headers: dict[str, str], body: bytes, status: int
+):
+    headers = {"Content-Type": "application/octet-stream", **headers}
+    async with serve(app.app()) as url, aiohttp.ClientSession() as session:
+        if path.endswith(("transcript", "generateContent")):
+            headers["Content-Type"] = "application/json"
+        if path.endswith("transcript"):
+            body = b'{"audio_url": "https://cdn.assemblyai.com/upload/0", "speech_models": ["universal-2"], ' + body[1:]
+        async with session.post(url + path, headers=headers, data=body) as answer:
+            assert answer.status == status, await answer.text()
+    assert app.heard == []
+
+
 async def test_gemini_refuses_two_credentials():
     async with serve(Gemini(KEY).app()) as url, aiohttp.ClientSession() as session:
         headers = {"Authorization": f"Key {KEY}", "x-goog-api-key": KEY}
