@@ -70,6 +70,13 @@ def test_b12_segments_by_default(gateway, provider):
     assert [segment["start"] for segment in document["segments"]] == [0.1, 2.0]
 
 
+@pytest.mark.parametrize("name", ["json", "text", "srt"])
+@pytest.mark.parametrize("provider", ["openai", "deepgram"])
+def test_b12_granularities_of_other_formats_are_named(gateway, provider, name):
+    answer = made(gateway, provider, response_format=name, **{"timestamp_granularities[]": "word"})
+    assert (answer.status_code, answer.headers["x-openproxy-ignored"]) == (200, "timestamp_granularities[]")
+
+
 @pytest.mark.parametrize("provider", SPEAKERS)
 def test_speakers(gateway, provider):
     document = made(gateway, provider, response_format="diarized_json").json()

@@ -46,6 +46,8 @@ def ignored(
     Each name stands once; names that cannot stand in a header are left out.
     """
     made = MADE_BY_GATEWAY if request.rendered else frozenset()
+    if request.value("response_format") != "verbose_json":
+        made -= {"timestamp_granularities"}
     names = (
         name
         for fields, known in ((request.fields, {*used, *made}), (request.audio.late_fields(), late))
