@@ -92,6 +92,28 @@ class TestRefused:
         assert status == 400
         assert re.fullmatch(r"Invalid JSON: \S.*", message)
 
+    @pytest.mark.parametrize("provider", ["selfhosted-stt", "dg", "aai", "gemini", "hf"])
+    @pytest.mark.parametrize(
+        ("member", "reason"),
+        [
+            (rb'"prompt":"\ud800"', "a text holds half of a surrogate pair"),
+            (rb'"keywords":["ok","\udc00"]', "a text holds half of a surrogate pair"),
+            (rb'"language":"\ud83d"', "a text holds half of a surrogate pair"),
+            (rb'"file_name":"\ud83d.mp3"', "a text holds half of a surrogate pair"),
+            (b'"temperature":NaN', "NaN is not a number of JSON"),
+            (b'"whatever":[-Infinity]', "-Infinity is not a number of JSON"),
+            (b'"temperature":1e999', "a number is too large"),
+            (b'"temperature":' + b"1" * 5000, "a number is too long"),
+        ],
+    )
+    def test_what_only_python_takes_for_json(self, gateway, echo, provider, member, reason):
+        gateway.connect({"dg": "deepgram", "aai": "assemblyai", "hf": "huggingface"}.get(provider, provider), echo.url)
+        body = b'{"model":"%s/x","file_b64":"UklGRg==",%s}' % (provider.encode(), member)
+        answer = send(gateway, body, "application/json")
+        assert error(answer) == (400, f"Invalid JSON: {reason}")
+        assert answer.json()["error"]["code"] == "invalid_json"
+        assert echo.seen == []
+
     def test_a_bad_escape_in_the_audio_is_bad_json(self, gateway):
         body = rb'{"model":"openai/whisper-1","file_b64":"Ukl\qGRg=="}'
         assert error(send(gateway, body, "application/json")) == (400, "Invalid JSON: Invalid \\escape")

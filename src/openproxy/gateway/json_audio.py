@@ -1,7 +1,6 @@
 """A JSON body with a long base64 string in it, read while it arrives: the string is decoded in pieces, the rest is kept."""
 
 import binascii
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,8 @@ from typing import Any
 from openproxy.errors import BadRequest
 from openproxy.gateway import form_fields
 from openproxy.upload import Upload
+from openproxy.web import strict_json
+from openproxy.web.strict_json import NotJson
 
 AUDIO = "file_b64"
 
@@ -95,17 +96,11 @@ class JsonAudio:
         """The body with "" in the place of the audio. Raises BadRequest where it is not JSON."""
         try:
             if self._bad_escape:
-                raise ValueError("Invalid \\escape")  # noqa: TRY301
-            return json.loads(bytes(self._rest))
-        except UnicodeDecodeError:
-            detail = "it is not UTF-8"
-        except json.JSONDecodeError as error:
-            detail = error.msg
-        except ValueError as error:
-            detail = str(error)
-        except RecursionError:
-            detail = "it is nested too deeply"
-        raise BadRequest(f"Invalid JSON: {detail}", code="invalid_json")
+                raise NotJson("Invalid \\escape")  # noqa: TRY301
+            return strict_json.loads(bytes(self._rest))
+        except NotJson as error:
+            # without the place: the audio is not in what was parsed
+            raise BadRequest(f"Invalid JSON: {error.reason}", code="invalid_json") from None
 
     def _structure(self, chunk: bytes, position: int) -> int:
         """Between strings: note where in the object this is. Returns the position to go on from."""

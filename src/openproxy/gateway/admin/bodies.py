@@ -1,12 +1,12 @@
 """A request's body as JSON: read under a limit, and refused where it cannot be stored or shown again."""
 
-import json
-from typing import Any, NoReturn
+from typing import Any
 
 from starlette.requests import Request
 
 from openproxy.errors import BadRequest, UnsupportedEncoding, UploadTooLarge
-from openproxy.web import body
+from openproxy.web import body, strict_json
+from openproxy.web.strict_json import NotJson, TooDeep
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
@@ -58,33 +58,24 @@ async def read(request: Request, idle: float) -> JsonRequest:
 def parsed(content: bytes) -> Any:
     """What JSON in UTF-8 says. Raises BadRequest `Invalid JSON: <what is wrong>`."""
     try:
-        value = json.loads(content.decode("utf-8-sig"), parse_constant=_refused, parse_float=_finite)
-    except UnicodeDecodeError:
-        raise BadRequest("Invalid JSON: the body is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise BadRequest(f"Invalid JSON: {error}") from None
-    except RecursionError:
+        value = strict_json.loads(content)
+    except TooDeep:
         raise _too_deep() from None
-    except ValueError as error:
-        # Python reads whole numbers of up to 4300 digits
-        raise BadRequest("Invalid JSON: a number is too long") from error
+    except NotJson as error:
+        raise BadRequest(f"Invalid JSON: {error}") from None
     _inspect(value)
     return value
 
 
 def _inspect(value: Any) -> None:
-    """Raise BadRequest for what is nested too deeply, and for text that is no text."""
+    """Raise BadRequest for what is nested too deeply to be stored."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH + 1):
         if not level:
             return
         below: list[Any] = []
         for one in level:
-            if isinstance(one, str):
-                _inspect_text(one)
-            elif isinstance(one, dict):
-                for name in one:
-                    _inspect_text(name)
+            if isinstance(one, dict):
                 below.extend(one.values())
             elif isinstance(one, list):
                 below.extend(one)
@@ -92,21 +83,5 @@ def _inspect(value: Any) -> None:
     raise _too_deep()
 
 
-def _inspect_text(text: str) -> None:
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise BadRequest("Invalid JSON: a text holds half of a surrogate pair")
-
-
 def _too_deep() -> BadRequest:
     return BadRequest(f"Invalid JSON: more than {MAX_DEPTH} objects and lists within one another")
-
-
-def _refused(name: str) -> NoReturn:
-    raise BadRequest(f"Invalid JSON: {name} is not a number of JSON")
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if value in (float("inf"), float("-inf")):
-        raise BadRequest("Invalid JSON: a number is too large")
-    return value
