@@ -97,6 +97,14 @@ def test_odd_characters_do_not_break_logging(stream: io.StringIO, capsys: pytest
     assert capsys.readouterr().err == ""
 
 
+def test_the_values_of_statements_are_not_written_down(stream: io.StringIO) -> None:
+    logs.setup("debug", stream)
+    logging.getLogger("aiosqlite").debug("executing INSERT ... ('sealed')")
+    logging.getLogger("other").debug("heard")
+    assert stream.getvalue().endswith("other: heard\n")
+    assert "sealed" not in stream.getvalue()
+
+
 def test_level_and_single_handler(stream: io.StringIO) -> None:
     logs.setup("warning", stream)
     logging.getLogger("y").info("quiet")

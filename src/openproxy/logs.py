@@ -56,6 +56,9 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 
+_TALKATIVE = ("aiosqlite",)
+"""Loggers of libraries that write down the values of every statement, sealed secrets and hashes among them, when debugging."""
+
 _SUSPICIOUS = (
     *(
         "sk-",
@@ -118,4 +121,6 @@ def setup(level: int | str = logging.INFO, stream: TextIO | None = None) -> None
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level.upper() if isinstance(level, str) else level)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.INFO)
     logging.captureWarnings(True)

@@ -117,8 +117,17 @@ class TestCommandLineToken:
         assert refused(gateway, {"Authorization": f"Bearer {gateway.cli_token}"}) is None
         assert refused(gateway, {"x-9r-cli-token": gateway.cli_token}) is None
 
-    def test_not_through_a_proxy_on_it(self, gateway):
-        headers = {"Authorization": f"Bearer {gateway.cli_token}", "X-Forwarded-For": "203.0.113.9"}
+    @pytest.mark.parametrize(
+        ("header", "value"),
+        [
+            ("X-Forwarded-For", "203.0.113.9"),
+            ("X-Real-IP", "203.0.113.9"),
+            ("Forwarded", "for=203.0.113.9"),
+            ("Via", "1.1 nginx"),
+        ],
+    )
+    def test_not_through_a_proxy_on_it(self, gateway, header, value):
+        headers = {"Authorization": f"Bearer {gateway.cli_token}", header: value}
         assert refused(gateway, headers) == "Invalid API key"
 
 
@@ -212,6 +221,16 @@ class TestEveryAnswer:
         assert answer.headers["access-control-max-age"] == "86400"
         assert "access-control-allow-credentials" not in answer.headers
 
+    def test_h29_a_page_may_send_any_header(self, gateway):
+        """OpenAI's client in a browser sends its own version, and what a page wants of us has a header as well."""
+        wanted = "authorization, x-openproxy-formats,x-stainless-lang, a b, x-stainless-lang"
+        headers = {"Origin": "https://example.org", "Access-Control-Request-Headers": wanted}
+        answer = httpx.options(gateway.url + ROUTE, headers=headers)
+        assert answer.headers["access-control-allow-headers"] == (
+            "Content-Type, Authorization, X-Requested-With, x-api-key, x-goog-api-key, x-9r-cli-token, "
+            "x-openproxy-formats, x-stainless-lang"
+        )
+
     def test_h29_an_error_can_be_read_by_a_browser(self, gateway):
         assert error(gateway.post("anthropic/x"))[0] == 400
         assert error(gateway.post("x", headers={"Authorization": "Bearer no"})) == (401, "Invalid API key")
@@ -229,6 +248,7 @@ class TestEveryAnswer:
             ("DELETE", "/v1/models", "GET"),
             ("POST", "/v1/models/stt", "GET"),
             ("POST", "/health", "GET"),
+            ("PUT", "/metrics", "GET"),
         ],
     )
     def test_405_in_the_envelope(self, gateway, method, path, allowed):

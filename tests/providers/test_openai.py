@@ -456,3 +456,14 @@ async def test_shapes_that_are_not_openais_give_an_empty_text(document: object):
     async with recorder(document) as upstream:
         reply = await transcribe(asked("m", rendered=True), account("openai", upstream.url))
     assert reply.answer == Transcript("")
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"), [(b'{"text":"x"}', "application/json"), (b"x", "text/plain; charset=utf-8")]
+)
+@pytest.mark.parametrize("declared", [b"", b"Content-Type:\r\n", b"Content-Type:  \r\n"])
+async def test_a_blank_content_type_is_none(body: bytes, content_type: str, declared: bytes):
+    head = b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n" % (declared, len(body))
+    async with answering(head + body) as url:
+        reply = await transcribe(asked("m"), account("openai", url))
+    assert reply.answer == Verbatim(content_type, body)

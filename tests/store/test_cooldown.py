@@ -57,6 +57,15 @@ async def test_a_cool_down_in_the_future_skips_the_connection(store, until, expe
     assert await ready(store) == expected
 
 
+async def test_ending_a_cool_down_forgets_it_and_moving_its_end_does_not(store):
+    added = await store.connections.add("openai", "a", api_key="k")
+    await store.cooldowns.mark(added.id, None, NOW)
+    moved = await store.connections.update(added.id, rate_limited_until=after(-60))
+    assert moved.backoff_level == 1
+    assert await store.cooldowns.mark(added.id, None, NOW) == after(60)
+    assert (await store.connections.update(added.id, rate_limited_until=None)).backoff_level == 0
+
+
 async def test_retry_after_is_the_nearest_end(store):
     now = NOW
     assert (await store.snapshot()).candidates("openai", now).retry_after(now) is None

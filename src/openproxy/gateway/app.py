@@ -15,7 +15,7 @@ from openproxy.gateway.exchange import CLIENT_GONE, Exchange
 from openproxy.gateway.forwarded import resolved
 from openproxy.gateway.services import Services, Settings, running
 from openproxy.store.snapshot import Snapshot
-from openproxy.web.responses import PREFLIGHT, envelope
+from openproxy.web.responses import REQUESTED, envelope, preflight
 
 PREFIXES = ("/v1", "/v1/v1", "/openai/v1")
 """Where the OpenAI routes are: clients add `/v1` to a base URL that has it, and Groq's SDK has a path of its own."""
@@ -113,7 +113,7 @@ class App:
         exchange = Exchange(scope, receive, send)
         try:
             if exchange.method == "OPTIONS":
-                await exchange.reply(200, b"", "text/plain; charset=utf-8", PREFLIGHT)
+                await exchange.reply(200, b"", "text/plain; charset=utf-8", preflight(exchange.header(REQUESTED)))
             elif (admin := self._admin_for(exchange.path)) is not None:
                 await admin(scope, receive, exchange.completing(send))
             else:
@@ -150,6 +150,9 @@ class App:
         services = self.services
         if path == "/metrics":
             services.guard.local(exchange, await services.store.snapshot())
+            if method != "GET":
+                await _not_allowed(exchange, "GET")
+                return
             await exchange.reply(200, services.metrics.text(), metrics.CONTENT_TYPE)
             return
         if not path.startswith(_BELOW):

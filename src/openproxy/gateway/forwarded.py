@@ -6,6 +6,8 @@ PROXIED = "openproxy.proxied"
 """Key of the scope that is true where a proxy has passed the request on, believed or not."""
 
 _FOR, _REAL, _PROTO = b"x-forwarded-for", b"x-real-ip", b"x-forwarded-proto"
+_TRACES = (_REAL, b"forwarded", b"via")
+"""Further headers that only a proxy adds."""
 
 
 def resolved(scope: Scope, *, trust: bool) -> Scope:
@@ -13,7 +15,7 @@ def resolved(scope: Scope, *, trust: bool) -> Scope:
 
     Of several addresses the last one counts: it is what the proxy in front of this server has seen itself.
     """
-    told = {name: value for name, value in scope["headers"] if name.startswith(b"x-forwarded-") or name == _REAL}
+    told = {name: value for name, value in scope["headers"] if name.startswith(b"x-forwarded-") or name in _TRACES}
     if not told:
         return scope
     if not trust:

@@ -145,7 +145,7 @@ class Answer:
         self._limits = limits
         self._watch = watch
         self.status = response.status
-        self.content_type = response.headers.get("Content-Type")
+        self.content_type = response.headers.get("Content-Type", "").strip() or None
         """As the upstream wrote it, with its parameters; None where it wrote none."""
 
     @property

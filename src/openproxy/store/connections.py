@@ -299,7 +299,8 @@ def _plain_changes(changes: Changes) -> dict[str, Any]:
         if isinstance(until, str) and (len(until) > 64 or not words.storable(until)):
             raise BadRequest("rateLimitedUntil is not a point in time", param="rateLimitedUntil")
         row["rate_limited_until"] = moments.text(until) if isinstance(until, datetime) else until
-        row["backoff_level"] = 0
+        if until is None:
+            row["backoff_level"] = 0
     return row
 
 

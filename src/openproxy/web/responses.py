@@ -3,6 +3,7 @@
 Source: contracts/gateway.md, decisions 1 to 3 and sections 1.2 and 1.4.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +28,22 @@ PREFLIGHT: Mapping[str, str] = {
     "access-control-max-age": "86400",
 }
 """Of the answer to OPTIONS."""
+
+REQUESTED = "access-control-request-headers"
+"""Header of a preflight: what the page wants to send."""
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_KNOWN = frozenset(PREFLIGHT["access-control-allow-headers"].lower().split(", "))
+
+
+def preflight(requested: str | None) -> Mapping[str, str]:
+    """The headers of the answer to OPTIONS: any header may be sent, so that those of the page are named as well."""
+    asked = [name.strip() for name in (requested or "").split(",")]
+    more = [name for name in dict.fromkeys(asked) if _NAME.fullmatch(name) and name.lower() not in _KNOWN]
+    if not more:
+        return PREFLIGHT
+    allowed = ", ".join((PREFLIGHT["access-control-allow-headers"], *more))
+    return {**PREFLIGHT, "access-control-allow-headers": allowed}
 
 
 def envelope(message: str, status: int, *, param: str | None = None, code: str | None = None) -> dict[str, Any]:

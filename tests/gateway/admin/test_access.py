@@ -130,6 +130,7 @@ def test_unknown_routes_and_methods_say_what_there_is(api):
     assert (missing.status_code, missing.json()) == (404, {"error": "There is no route GET /api/nothing/here"})
     for method, path, allowed in (
         ("PATCH", "/api/keys", "GET, POST"),
+        ("POST", "/openapi.json", "GET"),
         ("POST", "/api/settings", "GET, PATCH, PUT"),
         ("PATCH", "/api/media-providers/x", "DELETE, GET, PUT"),
     ):

@@ -76,6 +76,8 @@ async def _unrouted(request: Request, _error: HTTPException) -> Response:
     path = request.scope["path"]
     known = [route for router in _ROUTERS for route in router.routes if isinstance(route, APIRoute)]
     allowed = {method for route in known if route.path_regex.match(path) for method in route.methods or ()}
+    if path == DOCUMENT:
+        allowed = {"GET"}
     return answers.no_method(request, allowed) if allowed else answers.no_route(request)
 
 
