@@ -3,10 +3,10 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from openproxy.engine.models.chat_grammar import check_grammar, check_schemas
 from openproxy.errors import AudioUnreadable, BadRequest
 from openproxy.transcript import Usage
 
@@ -19,10 +19,6 @@ HOTTEST = 1e4
 """Beyond this temperature every token is as likely as any other; keeps infinity out of JSON and arithmetic."""
 
 
-LONGEST_GRAMMAR = 65_536
-"""Characters."""
-DEEPEST_GRAMMAR = 500
-"""Groups within each other."""
 DEEPEST_JSON = 100
 """Objects and arrays within each other. What goes from process to process is walked by recursion on both sides."""
 
@@ -66,7 +62,8 @@ class Message:
 class Ask:
     """How an answer is to be made. None leaves it to the backend.
 
-    Raises BadRequest for a grammar that would exhaust the stack of its parser, and the process with it.
+    Raises BadRequest for a grammar or a schema that would exhaust the stack or the memory of its parser, and the process
+    with it.
     """
 
     temperature: float | None = None
@@ -92,11 +89,8 @@ class Ask:
     """Further keys of an OpenAI chat request (`tools`, `response_format`, ...): sent on by what speaks that wire, refused else."""
 
     def __post_init__(self) -> None:
-        if len(self.grammar) > LONGEST_GRAMMAR or _depth(self.grammar) > DEEPEST_GRAMMAR:
-            raise BadRequest(
-                f"the grammar is longer than {LONGEST_GRAMMAR} characters, or nested deeper than {DEEPEST_GRAMMAR} groups",
-                param="grammar",
-            )
+        check_grammar(self.grammar)
+        check_schemas(self.more)
 
     @property
     def limit(self) -> int | None:
@@ -194,12 +188,6 @@ def too_deep(value: Any) -> bool:
             for child in (parent.values() if isinstance(parent, dict) else parent)
         ]
     return bool(layer)
-
-
-def _depth(grammar: str) -> int:
-    """How deep its groups are within each other; a bracket in a literal counts as well."""
-    steps = ((character == "(") - (character == ")") for character in grammar)
-    return max(accumulate(steps), default=0)
 
 
 _MARKUP = re.compile(
