@@ -3,8 +3,10 @@
 import asyncio
 import json
 import os
+import random
 import socket
 import struct
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -165,9 +167,12 @@ class TestDeafUpstream:
     """An upstream that does not read: the client's going is noticed all the same, and the call is given up at once."""
 
     @pytest.mark.parametrize("reset", [False, True])
-    @pytest.mark.parametrize("size", [100_000, 3 * MEGABYTE])
-    def test_in_mid_upload(self, gateway, size, reset):
+    @pytest.mark.parametrize("accounts", [1, 2])
+    @pytest.mark.parametrize("size", [100_000, 3 * MEGABYTE, 40 * MEGABYTE])
+    def test_in_mid_upload(self, gateway, upstream, size, accounts, reset):
         with deaf(gateway) as url:
+            if accounts == 2:
+                gateway.connect("selfhosted-stt", upstream().url, name="second")
             connection = client(gateway)
             connection.sendall(opening(MODEL, file(AUDIO), size=size))
             time.sleep(0.7)
@@ -199,6 +204,76 @@ class TestDeafUpstream:
             assert connections_to(url) == 1
             connection.close()
             assert gone_within(url, 1.0)
+
+
+class TestHeldUp:
+    """An upstream that reads after a while: the upload was read meanwhile, and reaches it as it was."""
+
+    SIZE = 24 * MEGABYTE
+
+    @pytest.fixture
+    def late(self, gateway):
+        """An account whose upstream waits for `go`, then reads to the end of the body."""
+        go = threading.Event()
+        seen: list[bytes] = []
+
+        async def script(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            await asyncio.to_thread(go.wait, 20)
+            body = bytearray()
+            while size := int(await reader.readline(), 16):
+                body += await reader.readexactly(size)
+                await reader.readexactly(2)
+            seen.append(bytes(body))
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+            await writer.drain()
+
+        with background.entered(raw(script)) as url:
+            gateway.connect("selfhosted-stt", url, name="late", priority=1)
+            yield go, seen
+
+    @pytest.mark.parametrize("accounts", [1, 2])
+    def test_the_same_bytes_arrive(self, gateway, upstream, late, accounts):
+        go, seen = late
+        if accounts == 2:
+            gateway.connect("selfhosted-stt", upstream().url, name="second", priority=2)
+        audio = random.Random(accounts).randbytes(self.SIZE)
+        whole, _ = form(MODEL, file(audio), text("temperature", "0.5"), boundary="b")
+        connection = client(gateway, length=len(whole))
+        connection.sendall(whole)  # returns although the upstream has read nothing
+        go.set()
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        connection.close()
+        assert audio + b"\r\n--" in seen[0]
+        assert seen[0].endswith(b'name="temperature"\r\n\r\n0.5\r\n' + seen[0].partition(b"\r\n")[0] + b"--\r\n")
+        assert gateway.kept() == []
+
+    def test_what_is_wrong_with_it_is_told_then(self, gateway, late):
+        go, seen = late
+        gateway.settings(max_upload_bytes=self.SIZE)
+        connection = client(gateway, "multipart/form-data; boundary=b", length=self.SIZE)
+        connection.sendall(opening(MODEL, file(AUDIO)))
+        connection.sendall(bytes(self.SIZE - len(opening(MODEL, file(AUDIO)))))
+        time.sleep(1)
+        go.set()
+        head, _, body = connection.recv(65536).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert json.loads(body)["error"]["message"].startswith("Failed reading file field: ")
+        connection.close()
+        assert seen == []
+
+    def test_a_second_file_takes_the_place_of_the_first(self, gateway, late):
+        go, seen = late
+        whole, _ = form(MODEL, file(bytes(self.SIZE)), file(b"the second", "b.mp3"), boundary="b")
+        connection = client(gateway, length=len(whole))
+        connection.sendall(whole)
+        time.sleep(1)
+        go.set()
+        answer = connection.recv(65536)
+        connection.close()
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert b"x-openproxy-attempts: 1\r\n" in answer
+        assert [b"the second" in body for body in seen] == [True]
 
 
 def test_a_client_that_offers_http2_is_served(gateway, upstream):

@@ -169,8 +169,13 @@ class Exchange:
     def _left(self) -> None:
         """The client has gone. Who reads its body is told there."""
         self.close()
-        if not self._reading and self._main is not None:
-            self.gone = True
+        if not self._reading:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Nobody waits for the answer any more: cancel the task that works on it."""
+        self.gone = True
+        if self._main is not None:
             self._main.cancel()
 
 

@@ -1,12 +1,16 @@
 """The form of the OpenAI SDKs: fields before the file let it be sent on while it arrives, else it goes to a spool."""
 
-from collections import deque
+import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from openproxy.errors import BadRequest
+from starlette.requests import ClientDisconnect
+
+from openproxy.errors import BadRequest, OpenProxyError
 from openproxy.gateway import form_fields
 from openproxy.gateway.asked import Asked, Superseded
+from openproxy.gateway.backlog import Backlog
 from openproxy.gateway.exchange import Exchange
 from openproxy.media_types import DEFAULT_NAME
 from openproxy.upload import Field, Spooled, Upload
@@ -14,6 +18,8 @@ from openproxy.web import multipart_body
 from openproxy.web.multipart_body import PartBegin, PartData, PartEnd
 
 _FILE = "file"
+_HELD_UP_SECONDS = 0.5
+"""After so long in which a provider has taken nothing, the client is read from all the same."""
 
 
 class MultipartIntake:
@@ -35,9 +41,13 @@ class MultipartIntake:
         self._fields: list[Field] = []
         self._early: int | None = None
         self._file: PartBegin | None = None
-        self._waiting: deque[bytes] | None = None
+        self._waiting: Backlog | None = None
         self._upload: Upload | None = None
         self._superseded = False
+        self._turn = asyncio.Lock()
+        self._ahead: asyncio.Task[None] | None = None
+        self._given: float | None = None
+        self._broken: Exception | None = None
 
     async def begin(self) -> None:
         """See `Intake`."""
@@ -65,14 +75,17 @@ class MultipartIntake:
         self._early = len(self._fields)
         if keep:
             self._keep()
+        self._given = time.monotonic()
+        self._ahead = asyncio.create_task(self._read_ahead())
         return _Live(self)
 
     async def finish(self) -> None:
         """See `Intake`."""
+        await self._stop_ahead()
         self._early = None
         if self._upload is None:
             self._keep()
-        self._waiting = None
+        self._drop_waiting()
         while not self.complete:
             await self._advance()
 
@@ -89,7 +102,9 @@ class MultipartIntake:
 
     def close(self) -> None:
         """See `Intake`."""
-        self._waiting = None
+        if self._ahead is not None:
+            self._ahead.cancel()
+        self._drop_waiting()
         if self._upload is not None:
             self._upload.close()
             self._upload = None
@@ -98,13 +113,50 @@ class MultipartIntake:
         """The file's bytes as they come, then the rest of the body."""
         while True:
             while self._waiting:
-                yield self._waiting.popleft()
-            if self.complete or self._waiting is None:
-                return
-            await self._advance()
+                piece = self._waiting.popleft()
+                self._given = time.monotonic()
+                yield piece
+                self._given = None
             if self._superseded:
                 self._superseded = False
                 raise Superseded
+            if self._broken is not None:
+                raise self._broken
+            if self.complete or self._waiting is None:
+                return
+            async with self._turn:
+                if not self._waiting and not self.complete and self._broken is None:
+                    await self._advance()
+
+    async def _read_ahead(self) -> None:
+        """Read on while the provider takes nothing: a client that goes away is noticed by that alone."""
+        try:
+            while not self.complete:
+                await asyncio.sleep(_HELD_UP_SECONDS)
+                while self._given is not None and time.monotonic() - self._given >= _HELD_UP_SECONDS:
+                    async with self._turn:
+                        if self.complete:
+                            return
+                        await self._advance()
+        except ClientDisconnect:
+            self._exchange.abandon()
+        except (OpenProxyError, OSError) as error:
+            # told to the provider's side when it takes the next piece
+            self._broken = error
+
+    async def _stop_ahead(self) -> None:
+        """Leave the reading to the caller. Raises what has been found meanwhile."""
+        if self._ahead is not None:
+            self._ahead.cancel()
+            await asyncio.wait({self._ahead})
+            self._ahead = None
+        if self._broken is not None:
+            raise self._broken
+
+    def _drop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.close()
+            self._waiting = None
 
     async def _advance(self) -> None:
         """Read and take in one chunk. Where this is cancelled, nothing of the body is lost."""
@@ -139,10 +191,10 @@ class MultipartIntake:
         if self._upload is not None:
             self._upload.close()
             self._upload = None
+        self._drop_waiting()
         if self._model and self._early is None:
-            self._waiting = deque()
+            self._waiting = Backlog(self._folder)
         else:
-            self._waiting = None
             self._upload = Upload(folder=self._folder)
 
     def _take(self, data: bytes) -> None:
@@ -177,7 +229,7 @@ class MultipartIntake:
     def _keep(self) -> None:
         """From here on, and from the file's first byte, keep the recording."""
         self._upload = Upload(folder=self._folder)
-        for piece in self._waiting or ():
+        for piece in self._waiting.memory if self._waiting is not None else ():
             self._upload.write(piece)
 
     def _named(self, error: BadRequest) -> BadRequest:
