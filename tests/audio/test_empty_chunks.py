@@ -3,14 +3,15 @@
 import struct
 import wave
 from io import BytesIO
-from time import monotonic
+from time import monotonic, thread_time
 
 import numpy as np
 import pytest
 
-from openproxy.audio import open_audio
+from openproxy.audio import Limits, open_audio
 from openproxy.audio.resampling import Samples
 from openproxy.errors import AudioUnreadable
+from support.clips import encode, speechlike
 
 ZEROS = bytes(20_000_000)
 JUNK = b"junk\0\0\0\0" * 2_000_000
@@ -65,3 +66,43 @@ def test_a_header_of_nothing_else_is_damaged(strict: bool) -> None:
         open_audio(data[:36] + JUNK + data[36:], strict_containers=strict)
     assert refused.value.code == "damaged_audio"
     assert monotonic() - begun < LONGEST
+
+
+def box(name: bytes, content: bytes = b"") -> bytes:
+    return struct.pack(">I4s", 8 + len(content), name) + content
+
+
+M4A = box(b"ftyp", b"M4A \0\0\0\0M4A ")
+EMPTY_BOXES = box(b"free") * 3_000_000
+ADTS = b"\xff\xf1\x60\x40\x00\xff\xfc"
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (EMPTY_BOXES, "unrecognised_audio"),
+        (M4A + EMPTY_BOXES, "damaged_audio"),
+        (M4A + box(b"moof") * 3_000_000, "damaged_audio"),
+        (M4A + box(b"mdat") * 3_000_000, "damaged_audio"),
+        (M4A + box(b"moov", EMPTY_BOXES), "no_audio_track"),
+        (M4A + box(b"moov", box(b"udta", EMPTY_BOXES)), "no_audio_track"),
+        (b"#!AMR\n" + b"\x7c" * 25_000_000, "damaged_audio"),
+        (ADTS * 3_000_000, "damaged_audio"),
+    ],
+    ids=["free", "ftyp and free", "moof", "mdat", "moov of free", "udta of free", "amr", "adts"],
+)
+def test_millions_of_empty_boxes_or_packets_are_refused_after_a_second_of_work(data: bytes, code: str) -> None:
+    begun = thread_time()
+    with pytest.raises(AudioUnreadable) as caught, open_audio(data) as audio:
+        list(audio.blocks())
+    assert thread_time() - begun < 2.5
+    assert caught.value.code == code
+
+
+def test_millions_of_empty_packets_behind_the_audio_end_it() -> None:
+    sound = encode("adts", "aac", speechlike(1.0))
+    begun = thread_time()
+    with open_audio(sound + ADTS * 3_000_000, Limits(None)) as audio:
+        samples = sum(map(len, audio.blocks()))
+    assert thread_time() - begun < 8
+    assert samples == pytest.approx(16_000, abs=4000)

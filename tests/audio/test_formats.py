@@ -7,6 +7,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from av.stream import Disposition
 
 from openproxy.audio import RATE, open_audio
 from support.clips import EXTENSIBLE, FLOAT, chunk, encode, int16, speechlike, wav
@@ -224,14 +225,20 @@ def test_every_kind_of_source(kind, tmp_path):
         assert not source.closed
 
 
-def test_only_the_first_audio_track_counts():
-
+@pytest.mark.parametrize("container", ["matroska", "mov"])
+@pytest.mark.parametrize(
+    ("marked", "played"), [((), 0), ((0,), 0), ((1,), 1), ((0, 1), 0)], ids=["none", "first", "second", "both"]
+)
+def test_the_track_that_is_marked_as_default_counts_or_the_first(container, marked, played):
+    """As ffmpeg chooses among tracks of as many channels."""
     buffer = BytesIO()
-    with av.open(buffer, "w", format="matroska") as output:
+    with av.open(buffer, "w", format=container) as output:
         video = output.add_stream("mpeg4", rate=10)
         video.width, video.height, video.pix_fmt = 64, 64, "yuv420p"
         first = output.add_stream("pcm_s16le", rate=16_000, layout="mono")
         second = output.add_stream("pcm_s16le", rate=16_000, layout="mono")
+        for number, stream in enumerate((first, second)):
+            stream.disposition = Disposition.default if number in marked else Disposition(0)
         for k in range(30):
             output.mux(video.encode(av.VideoFrame(64, 64, "yuv420p")))
             for stream, value in ((first, 1000), (second, -9000)):
@@ -240,7 +247,8 @@ def test_only_the_first_audio_track_counts():
                 output.mux(stream.encode(frame))
         for stream in (video, first, second):
             output.mux(stream.encode(None))
-    assert np.array_equal(decode(buffer.getvalue()), np.full(48_000, 1000 / 32768, np.float32))
+    value = (1000, -9000)[played]
+    assert np.array_equal(decode(buffer.getvalue()), np.full(48_000, value / 32768, np.float32))
 
 
 def test_format_changing_on_the_way():

@@ -1,6 +1,7 @@
 """A clip opened, measured and decoded: the three steps behind `open_audio`."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -10,12 +11,13 @@ from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 
-from openproxy.audio.containers import Source, check, open_container
+from openproxy.audio.containers import check, open_container
 from openproxy.audio.limits import Limits
 from openproxy.audio.links import links
-from openproxy.audio.packets import frames, measure, nothing_decoded
+from openproxy.audio.packets import Measured, frames, measure, nothing_decoded
 from openproxy.audio.resampling import RATE, Samples
 from openproxy.audio.samples import resampled
+from openproxy.audio.source import Source
 from openproxy.errors import AudioUnreadable
 
 DEFAULT_LIMITS = Limits(max_seconds=4 * 3600.0)
@@ -27,7 +29,26 @@ _MISSING = 0.02
 """Seconds that may be missing in the packets of a whole clip, by rounding."""
 _ROUGH = {"vorbis": 0.1}
 """Encodings whose packets tell too little -> the part of it that may be missing."""
+_SHORT = 1.0
+"""Seconds below which what an edit list leaves of a recording is compared with all of it."""
 _NAMES = {"mov": "mp4", "matroska": "webm"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A part of the clip that is decoded by itself, and what was measured of it."""
+
+    source: Source
+    edits: bool
+    """Whether its edit list is followed."""
+    container: str
+    codec: str
+    declared: float | None
+    measured: Measured
+
+
+class _NothingLeft(Exception):
+    """Following the edit list of a recording, nothing can be decoded."""
 
 
 class Audio:
@@ -53,8 +74,7 @@ class Audio:
         self.decoded_seconds = 0.0
         limits.check_bytes(source.size)
         check(source, strict=strict)
-        self._links = links(source)
-        self._probe()
+        self._links = self._probe(links(source))
 
     def blocks(self, seconds: float = 30.0) -> Iterator[Samples]:
         """Decode from the start into mono float32 at 16 kHz: arrays (samples,), all but the last of `seconds` exactly.
@@ -92,53 +112,78 @@ class Audio:
     ) -> None:
         self.close()
 
-    def _probe(self) -> None:
+    def _probe(self, sources: list[Source]) -> list[_Link]:
         """Measure what can be read; raises what is wrong with the first link where that is none of them."""
         refusals: list[AudioUnreadable] = []
-        readable: list[Source] = []
+        found: list[_Link] = []
         lengths: list[float | None] = []
-        for link in self._links:
+        for source in sources:
+            before = sum(filter(None, lengths))
+            limit = None if self._limits.max_seconds is None else self._limits.max_seconds + _SLACK - before
             try:
-                container, stream = open_container(link, strict=self._strict)
-                with container:
-                    lengths.append(self._measured(container, stream, sum(filter(None, lengths)), first=not readable))
+                link = self._measured(source, limit)
             except AudioUnreadable as error:
                 refusals.append(error)
-            else:
-                readable.append(link)
-        if not readable:
+                continue
+            self._check_length(link, limit, before, alone=len(sources) == 1)
+            found.append(link)
+            lengths.append(_length(link))
+        if not found:
             raise refusals[0]
-        self._links = readable
+        self.container, self.codec = _NAMES.get(found[0].container, found[0].container), found[0].codec
+        self.rate, self.channels = found[0].measured.rate, found[0].measured.channels
         known = [length for length in lengths if length is not None]
         self.duration = sum(known) if len(known) == len(lengths) else None
+        return found
 
-    def _measured(self, container: InputContainer, stream: AudioStream, before: float, *, first: bool) -> float | None:
-        """The seconds of a link that `before` seconds precede, where known; the first link describes the clip."""
-        self._limits.check_format(stream.codec_context.sample_rate, stream.codec_context.layout.nb_channels)
-        limit = None if self._limits.max_seconds is None else self._limits.max_seconds + _SLACK - before
-        measured = measure(container, stream, limit)
-        self._limits.check_format(measured.rate, measured.channels)
-        declared = _declared(container, stream)
+    def _measured(self, source: Source, limit: float | None) -> _Link:
+        """A link with its edit list, if it has one, as players have it; without it where hardly anything were left, or
+        where its times cannot be true.
+        """
+        try:
+            link = self._look(source, limit, edits=True)
+        except _NothingLeft:
+            return self._look(source, limit, edits=False)
+        measured = link.measured
+        if link.container != "mov" or (measured.timed and (measured.seconds or 0) >= _SHORT):
+            return link
+        whole = self._look(source, limit, edits=False)
+        if not (measured.timed and whole.measured.timed):
+            return whole
+        return whole if (whole.measured.seconds or 0) > 2 * (measured.seconds or 0) + _PADDING else link
+
+    def _look(self, source: Source, limit: float | None, *, edits: bool) -> _Link:
+        container, stream = open_container(source, strict=self._strict, edits=edits)
+        with container:
+            self._limits.check_format(stream.codec_context.sample_rate, stream.codec_context.layout.nb_channels)
+            name = container.format.name.split(",")[0]
+            try:
+                measured = measure(container, stream, limit, edits=edits)
+            except AudioUnreadable as error:
+                if edits and name == "mov":
+                    raise _NothingLeft from error
+                raise
+            self._limits.check_format(measured.rate, measured.channels)
+            declared = _declared(container, stream)
+            return _Link(source, edits, name, stream.codec_context.name, declared, measured)
+
+    def _check_length(self, link: _Link, limit: float | None, before: float, *, alone: bool) -> None:
+        """Refuse what is too long by its packets; `before` are the seconds of the links before it."""
+        measured = link.measured
         seconds = measured.seconds
         if seconds is not None and limit is not None and seconds > limit:
-            length = seconds if measured.complete else max(seconds, declared or 0.0)
-            complete = len(self._links) == 1 and (measured.complete or length > seconds)
+            length = seconds if measured.complete else max(seconds, link.declared or 0.0)
+            complete = alone and (measured.complete or length > seconds)
             self._limits.check_seconds(before + length, complete=complete)
-        if first:
-            name = container.format.name.split(",")[0]
-            self.container = _NAMES.get(name, name)
-            self.codec = stream.codec_context.name
-            self.rate, self.channels = measured.rate, measured.channels
-        return declared if seconds is None or _agree(declared, seconds, stream.codec_context.name) else seconds
 
     def _decoded(self) -> Iterator[Samples]:
         yield from resampled(self._frames(), self._limits, pcm=self.codec.startswith("pcm_"))
 
     def _frames(self) -> Iterator[AudioFrame]:
         for link in self._links:
-            container, stream = open_container(link, strict=self._strict)
+            container, stream = open_container(link.source, strict=self._strict, edits=link.edits)
             with container:
-                yield from frames(container, stream)
+                yield from frames(container, stream, edits=link.edits)
 
     def _given(self, block: Samples) -> Samples:
         self.decoded_seconds += len(block) / RATE
@@ -169,6 +214,12 @@ def _declared(container: InputContainer, stream: AudioStream) -> float | None:
     if container.duration is not None and container.duration > 0:
         return container.duration / 1e6
     return None
+
+
+def _length(link: _Link) -> float | None:
+    """Seconds of a link, where its packets tell."""
+    seconds = link.measured.seconds
+    return link.declared if seconds is not None and _agree(link.declared, seconds, link.codec) else seconds
 
 
 def _agree(declared: float | None, measured: float, codec: str) -> bool:

@@ -1,16 +1,12 @@
 """Opening a file with ffmpeg's libraries so that only its own bytes are read, and saying what is wrong where it fails."""
 
-import copy
-import os
-from io import BytesIO, FileIO
-from pathlib import Path
-from typing import BinaryIO
-
 import av
 from av.audio.stream import AudioStream
 from av.container import InputContainer
-from av.stream import Discard
+from av.stream import Discard, Disposition
 
+from openproxy.audio import riff
+from openproxy.audio.source import Source
 from openproxy.errors import AudioUnreadable
 
 BAD_INPUT = (av.FFmpegError, EOFError, IndexError, ValueError)
@@ -57,63 +53,11 @@ _IMAGES = (
 
 _HEAD_BYTES = 12
 _READ_BYTES = 64 * 1024
-_MAX_JUMPS = 1000
-"""Seeks without a read, beyond which a file ends for ffmpeg: it makes a few for each chunk, and here is nothing else."""
-_MAX_CHUNKS = 1000
-"""Chunks of a wav among which its audio is looked for."""
+_OPENING_SECONDS = 1.0
+"""Processor time for the headers of a file: many times what those of hours of audio take, a part of what millions of
+empty boxes would."""
 _MAX_PIXELS = 1 << 24
 """Beyond it no picture is decoded while ffmpeg looks for the streams of a file."""
-
-
-class Source:
-    """The bytes of a clip, read from the start as often as needed; without a name, so that only content decides."""
-
-    def __init__(self, source: str | Path | bytes | BinaryIO):
-        self._owned = isinstance(source, str | Path | bytes)
-        self._file: BinaryIO | FileIO
-        if isinstance(source, bytes):
-            self._file = BytesIO(source)
-        elif isinstance(source, str | Path):
-            self._file = FileIO(source)
-        else:
-            self._file = source
-        self._start = 0
-        self._jumps = 0
-        self.size = self._file.seek(0, os.SEEK_END)
-        """In bytes."""
-
-    def part(self, start: int, end: int) -> "Source":
-        """The bytes from `start` to before `end` as a clip of their own. Parts of one file are read one after another."""
-        part = copy.copy(self)
-        part._owned, part._start, part.size = False, self._start + start, end - start
-        return part
-
-    def read(self, size: int) -> bytes:
-        """Up to `size` bytes from here on."""
-        jumps, self._jumps = self._jumps, 0
-        if jumps > _MAX_JUMPS:
-            self.size = self.tell()
-        return self._file.read(max(0, min(size, self.size - self.tell())))
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """As a file does."""
-        self._jumps += 1
-        origin = {os.SEEK_SET: 0, os.SEEK_CUR: self.tell(), os.SEEK_END: self.size}[whence]
-        return self._file.seek(self._start + origin + offset) - self._start
-
-    def tell(self) -> int:
-        """As a file does."""
-        return self._file.tell() - self._start
-
-    def peek(self, offset: int, size: int) -> bytes:
-        """Up to `size` bytes at `offset`."""
-        self.seek(offset)
-        return self.read(size)
-
-    def close(self) -> None:
-        """Close the file, unless the caller opened it."""
-        if self._owned:
-            self._file.close()
 
 
 def check(source: Source, *, strict: bool) -> None:
@@ -130,18 +74,24 @@ def check(source: Source, *, strict: bool) -> None:
         raise AudioUnreadable(f"the file is a {picture} picture and has no audio track", code="no_audio_track")
 
 
-def open_container(source: Source, *, strict: bool) -> tuple[InputContainer, AudioStream]:
-    """Open `source` from its first byte -> the container, and its first audio stream with a known encoding.
+def open_container(source: Source, *, strict: bool, edits: bool = True) -> tuple[InputContainer, AudioStream]:
+    """Open `source` from its first byte -> the container, and the audio stream that is played.
+
+    That is the first of those that are marked as default, else the first, among those with a known encoding.
+
+    `edits` False leaves out the edit list of an mp4, which says what of it is played and when.
 
     Raises AudioUnreadable (unrecognised_audio, damaged_audio, no_audio_track). The caller closes the container.
     """
-    clip = source.part(0, _end_of_audio(source))
+    clip = riff.trimmed(source)
     clip.seek(0)
+    clip.limit_work(_OPENING_SECONDS)
     options = {
         "format_whitelist": ",".join(_STRICT_DEMUXERS if strict else _DEMUXERS),
         "protocol_whitelist": "",
         "max_pixels": str(_MAX_PIXELS),
         "threads": "1",
+        "ignore_editlist": str(int(not edits)),
     }
     try:
         container = av.open(
@@ -149,6 +99,7 @@ def open_container(source: Source, *, strict: bool) -> tuple[InputContainer, Aud
         )
     except BAD_INPUT:
         raise _unrecognised(source, strict=strict) from None
+    clip.limit_work(None)
     try:
         return container, _audio_stream(container)
     except BaseException:
@@ -167,7 +118,9 @@ def _audio_stream(container: InputContainer) -> AudioStream:
         tracks = "only video" if container.streams.video else "no audio"
         raise AudioUnreadable(f"the file has no audio track: it holds {tracks}", code="no_audio_track")
     # A stream has no codec context where the encoding is unknown.
-    stream = next((stream for stream in audio if stream.codec_context is not None), None)
+    known = [stream for stream in audio if stream.codec_context is not None]
+    marked = [stream for stream in known if Disposition.default in stream.disposition]
+    stream = next(iter(marked or known), None)
     if stream is None:
         kind = container.format.name.split(",")[0]
         raise AudioUnreadable(f"the {kind} file holds audio in an unknown encoding", code="unrecognised_audio")
@@ -190,38 +143,14 @@ def _unrecognised(source: Source, *, strict: bool) -> AudioUnreadable:
 
 
 def _check_strictly(source: Source, head: bytes) -> None:
-    wave = _matches(head, b"RIFF....WAVE")
+    wave = riff.is_wave(head)
     sync = head[:1] == b"\xff" and head[1:2] >= b"\xe0"
     if len(head) < _HEAD_BYTES or not (wave or sync or head.startswith((b"ID3", b"fLaC"))):
         raise AudioUnreadable(
             f"the file is not recognised as audio; accepted are {STRICTLY_ACCEPTED}", code="unrecognised_audio"
         )
-    if wave and (chunk := _data_chunk(source)) is not None and not chunk[1]:
+    if wave and riff.declares_nothing(source):
         raise AudioUnreadable("the wav header declares 0 bytes of audio", code="no_samples")
-
-
-def _end_of_audio(source: Source) -> int:
-    """Where the audio of a wav ends that says so, else the size of the file.
-
-    What follows is tags, or what a recorder had reserved: zeros, which ffmpeg takes for millions of empty chunks.
-    """
-    chunk = _data_chunk(source) if _matches(source.peek(0, _HEAD_BYTES), b"RIFF....WAVE") else None
-    return min(sum(chunk), source.size) if chunk is not None and chunk[1] else source.size
-
-
-def _data_chunk(source: Source) -> tuple[int, int] | None:
-    """Where the audio of a wav begins and the bytes that it declares; None where there is no `data` among its chunks."""
-    position = _HEAD_BYTES
-    for _ in range(_MAX_CHUNKS):
-        chunk = source.peek(position, 8)
-        if len(chunk) < 8:
-            return None
-        size = int.from_bytes(chunk[4:], "little")
-        position += 8
-        if chunk[:4] == b"data":
-            return position, size
-        position += size + size % 2
-    return None
 
 
 def _kind(head: bytes, beginnings: tuple[tuple[bytes, str], ...]) -> str | None:

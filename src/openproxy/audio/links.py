@@ -6,7 +6,7 @@ ffmpeg reads such a file only as far as its links are alike, and stops where rat
 import re
 from collections.abc import Iterator
 
-from openproxy.audio.containers import Source
+from openproxy.audio.source import Source
 
 _PAGE = b"OggS"
 _FIRST_PAGE = re.compile(rb"OggS\x00[\x02\x06]")
