@@ -11,9 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
-from openproxy import logs
+from openproxy import freed_memory, logs
 from openproxy.audio import RATE, open_audio
-from openproxy.engine import freed_memory
 from openproxy.engine import worker_messages as messages
 from openproxy.engine.models import Progress, Transcriber
 from openproxy.engine.models.chat import Clip, Message, Waiting

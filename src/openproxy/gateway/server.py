@@ -9,7 +9,7 @@ from pathlib import Path
 
 import uvicorn
 
-from openproxy import spool
+from openproxy import freed_memory, spool
 from openproxy.gateway.admin.mounting import mounted
 from openproxy.gateway.app import App, Mounted
 from openproxy.gateway.services import Settings
@@ -60,6 +60,7 @@ def serve(
 ) -> bool:
     """Serve until SIGINT or SIGTERM, on `listener` where one is given; returns whether the gateway had started."""
     spool.sweep(settings.spool)
+    freed_memory.hold_some()
     server = uvicorn.Server(config(settings, host, port, admin=admin))
     # what is loaded by now stays to the end of the process: the collector need not walk through it again and again
     gc.freeze()

@@ -1,9 +1,11 @@
+import subprocess
+import sys
 import time
 
 import psutil
 import pytest
 
-from openproxy.engine import freed_memory
+from openproxy import freed_memory
 from support.engine_server import running
 
 
@@ -16,6 +18,27 @@ def test_freed_pieces_below_one_that_is_in_use_go_back_to_the_system():
     freed_memory.give_back()
     assert held - process.memory_info().rss > 50_000_000
     assert len(pinned) == 2000
+
+
+_CHURN = """
+import resource
+from openproxy import freed_memory
+
+def churn():
+    buffers = [bytes(bytearray(300_000)) for _ in range(16)]
+
+freed_memory.hold_some()
+churn()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(100):
+    churn()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def test_buffers_that_come_and_go_take_no_new_pages():
+    told = subprocess.run([sys.executable, "-c", _CHURN], capture_output=True, text=True, check=True)
+    assert int(told.stdout) < 1000
 
 
 def at_rest(process: psutil.Process) -> int:
