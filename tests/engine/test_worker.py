@@ -126,7 +126,10 @@ async def test_a_job_that_cannot_be_written_down_takes_no_slot() -> None:
     for _ in range(5000):
         endless = [endless]
     async with started() as worker:
-        for wanted in (job(options=Options(prompt=endless)), ChatJob((), Limits(600.0), Ask(more={"logit_bias": endless}))):  # type: ignore[arg-type]
+        for wanted in (
+            job(options=Options(prompt=endless)),
+            ChatJob((), Limits(600.0), Ask(more={"logit_bias": endless})),
+        ):  # type: ignore[arg-type]
             with pytest.raises(OpenProxyError, match="The request could not be handed to the model"):
                 await items(worker, wanted)
             assert (worker.running, worker.waiting) == (0, 0)

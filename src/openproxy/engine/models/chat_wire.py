@@ -96,7 +96,7 @@ class Answer:
             self._usage = _usage(usage)
         choices = document.get("choices")
         for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict) and choice.get("index", 0) == 0:
+            if isinstance(choice, dict) and not choice.get("index"):
                 yield from self._choice(choice)
                 self._note_stop(choice, document)
 
@@ -112,7 +112,7 @@ class Answer:
         if isinstance(piece, dict):
             calls = piece.get("tool_calls")
             delta = Delta(
-                self._whole(_string(piece.get("content"))),
+                self._whole(_content_text(piece.get("content"))),
                 _string(piece.get("reasoning_content")) or _string(piece.get("reasoning")),
                 tuple(call for call in calls if isinstance(call, dict)) if isinstance(calls, list) else (),
             )
@@ -137,6 +137,13 @@ class Answer:
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._half = text[:-1], text[-1]
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
+
+
+def _content_text(content: object) -> str:
+    """A text, or the texts of parts in their order, as Mistral's server answers."""
+    if isinstance(content, list):
+        return "".join(_string(part.get("text")) for part in content if isinstance(part, dict))
+    return _string(content)
 
 
 def _string(value: object) -> str:
