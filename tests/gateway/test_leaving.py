@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fakes.raw import raw
+from fakes.raw import raw, request
 from support import background
 from support.gateway_server import AUDIO, BEARER, KEY, ROUTE, error, file, form, text
 
@@ -218,13 +218,9 @@ class TestHeldUp:
         seen: list[bytes] = []
 
         async def script(reader, writer):
-            await reader.readuntil(b"\r\n\r\n")
             await asyncio.to_thread(go.wait, 20)
-            body = bytearray()
-            while size := int(await reader.readline(), 16):
-                body += await reader.readexactly(size)
-                await reader.readexactly(2)
-            seen.append(bytes(body))
+            _, body = await request(reader)
+            seen.append(body)
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
             await writer.drain()
 
