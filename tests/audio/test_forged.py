@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from openproxy.audio import RATE, open_audio
-from openproxy.errors import AudioUnreadable
+from openproxy.errors import AudioTooLong, AudioUnreadable
 from support import forged
 from support.clips import speechlike
 from support.forged import SECONDS, Forged
@@ -99,7 +99,13 @@ def test_flac() -> None:
 
 
 def test_wav() -> None:
-    assert wrong(forged.riff()) == (28, {})
+    assert wrong(forged.riff()) == (31, {})
+
+
+def test_more_channels_than_a_block_can_have() -> None:
+    data = forged.patched(next(forged.riff()).data, 22, "<H", 40_000)
+    with pytest.raises((AudioUnreadable, AudioTooLong)):
+        open_audio(forged.patched(data, 34, "<H", 32))
 
 
 def test_other_containers() -> None:

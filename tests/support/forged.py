@@ -266,7 +266,7 @@ def riff() -> Iterator[Forged]:
     data = wav(int16(speechlike(SECONDS)).tobytes())
     for value in (0, 1, 2, 31_999, 32_001, 320, 3_200_000, HUGE, ALL):
         yield Forged(f"wav {value} bytes a second", patched(data, 28, "<I", value))
-    for value in (0, 1, 3, 4, 8, 100, 0xFFFF):
+    for value in (0, 1, 3, 4, 8, 100, 2047, 9999, 0xFFFD, 0xFFFF):
         yield Forged(f"wav blocks of {value} bytes", patched(data, 32, "<H", value))
     for value in (0, 1, 100, HUGE):
         yield Forged(f"wav riff size {value}", patched(data, 4, "<I", value))

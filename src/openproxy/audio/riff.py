@@ -13,6 +13,8 @@ _ALIGNMENT = 12
 _PLAIN = (1, 3, 6, 7)
 """Encodings in which a block is one sample of every channel: PCM, floating point, A-law and mu-law."""
 _EXTENSIBLE = 0xFFFE
+_MOST = 0xFFFF
+"""Bytes of a block that the header can hold."""
 
 
 def is_wave(head: bytes) -> bool:
@@ -66,4 +68,4 @@ def _block(form: bytes) -> int | None:
     if tag == _EXTENSIBLE and len(form) >= 26:
         tag = struct.unpack_from("<H", form, 24)[0]
     right: int = channels * -(-bits // 8)
-    return right if tag in _PLAIN and right and declared % right else None
+    return right if tag in _PLAIN and 0 < right <= _MOST and declared % right else None
