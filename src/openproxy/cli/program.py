@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from openproxy.cli import robot
 from openproxy.cli.global_options import Color, GlobalOptions, Level, asks_for_robot
 from openproxy.cli.lazy import Entry, LazyGroup
+from openproxy.cli.standard_output import ReaderGone, Unwritable, put
 from openproxy.version import __version__
 
 COMMANDS = (
@@ -111,23 +113,43 @@ def program(
 
 def run(arguments: list[str]) -> int:
     """Run the command that `arguments` name; gives the exit status. With `--robot` every error is an envelope."""
+    status = 0
+    try:
+        status = _run(arguments)
+        _flush()
+    except ReaderGone:
+        _discard(1)
+        return 141
+    except Unwritable as error:
+        _discard(1)
+        # the parser tells by itself what it could not show
+        if status == 0:
+            _say(f"error: {error}")
+            status = 1
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _discard(2)
+    return status
+
+
+def _run(arguments: list[str]) -> int:
     options = GlobalOptions()
     try:
         status = app(arguments, prog_name="openproxy", obj=options, standalone_mode=False)
         return status if isinstance(status, int) else 0
     except typer.TyperException as error:
         if not asks_for_robot(arguments):
-            error.show()  # type: ignore[attr-defined]
+            with suppress(OSError):
+                error.show()  # type: ignore[attr-defined]
             return error.exit_code
         return _fail(robot.CommandError("usage", _words(error)), in_robot=True, quiet=False)
     except (KeyboardInterrupt, typer.Abort):
         told = robot.CommandError("interrupted", "interrupted")
         _fail(told, in_robot=asks_for_robot(arguments), quiet=options.quiet)
         return 130
-    except BrokenPipeError:
-        # nobody reads any more; the interpreter must not try to flush either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 141
+    except (ReaderGone, Unwritable):
+        raise
     except Exception as error:
         if options.verbose > 1:
             import traceback
@@ -140,8 +162,25 @@ def _fail(error: robot.CommandError, *, in_robot: bool, quiet: bool) -> int:
     if in_robot:
         robot.write(robot.failure(error))
     elif not quiet:
-        typer.echo(f"error: {error.message}", err=True)
+        _say(f"error: {error.message}")
     return robot.exit_status(error.code)
+
+
+def _say(line: str) -> None:
+    """A line on standard error, where that takes one."""
+    with suppress(OSError):
+        typer.echo(line, err=True)
+
+
+def _flush() -> None:
+    """Write what the parser of the arguments has left to the interpreter's end: a help, the version."""
+    with suppress(AttributeError):  # a test's stand-in has no bytes
+        put(sys.stdout.buffer, b"")
+
+
+def _discard(number: int) -> None:
+    """Have the interpreter not try again, at its end, to write what that standard stream does not take."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def _words(error: Any) -> str:

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 from openproxy.engine.models import Progress
@@ -70,8 +70,10 @@ class Lines(Report):
 
     def say(self, line: str, /) -> None:
         """Write the line."""
-        self._stream.write(f"{printable(line)}\n")
-        self._stream.flush()
+        # a transcript is worth more than what is said about it
+        with suppress(OSError):
+            self._stream.write(f"{printable(line)}\n")
+            self._stream.flush()
 
 
 class Bars(Report):

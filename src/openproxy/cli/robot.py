@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Any
 
+from openproxy.cli.standard_output import put
+
 PREFIX = "openproxy.v1."
 """Every schema begins so."""
 
@@ -69,8 +71,7 @@ def pretty(data: object) -> str:
 
 def _write(text: str) -> None:
     # parts of broken file names are spelled out, in the way that JSON knows too
-    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
-    sys.stdout.buffer.flush()
+    put(sys.stdout.buffer, text.encode("utf-8", "backslashreplace"))
 
 
 def as_command_error(error: BaseException) -> CommandError:

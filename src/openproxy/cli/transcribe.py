@@ -18,7 +18,7 @@ from openproxy.cli.global_options import Command, GlobalOptions
 from openproxy.cli.inputs import expand
 from openproxy.cli.model_reference import is_provider_model
 from openproxy.cli.speech_model import Downloading, SpeechModel
-from openproxy.cli.standard_output import StandardOutput
+from openproxy.cli.standard_output import ReaderGone, StandardOutput, Unwritable
 from openproxy.cli.transcription import Job, Run
 from openproxy.engine.models import Options
 from openproxy.errors import BadRequest, OpenProxyError
@@ -176,12 +176,12 @@ def _run(job: Job, given: GlobalOptions, *, quiet: bool) -> NoReturn:
         if isinstance(stdout, Collected):
             stdout.fail(robot.CommandError("interrupted", "interrupted"))
         _leave(INTERRUPTED)
-    except BrokenPipeError:
+    except ReaderGone:
         told.close()
         _leave(BROKEN_PIPE)
-    except OSError as error:
+    except Unwritable as error:
         told.close()
-        told.say(f"error: standard output: {error.strerror or error}")
+        told.say(f"error: {error}")
         _leave(1)
     told.close()
     if isinstance(stdout, Collected):

@@ -70,7 +70,7 @@ class Run:
             if works:
                 try:
                     model = self._load()
-                except OpenProxyError as error:
+                except (OpenProxyError, OSError) as error:
                     return self._give_up(works, error)
                 with closing(model):
                     self._transcribe(works, model)
@@ -107,10 +107,11 @@ class Run:
                 self._render(_rehearsal(model.facts), name)
         return model
 
-    def _give_up(self, works: Sequence[_Work], error: OpenProxyError) -> int:
-        self._report.say(f"error: {error.message}")
+    def _give_up(self, works: Sequence[_Work], error: OpenProxyError | OSError) -> int:
+        told = {"message": _reason(error), "code": error.code if isinstance(error, OpenProxyError) else None}
+        self._report.say(f"error: {told['message']}")
         for work in works:
-            self._line(work.recording, ok=False, error={"message": error.message, "code": error.code})
+            self._line(work.recording, ok=False, error=told)
         return 1
 
     def _transcribe(self, works: Sequence[_Work], model: SpeechModel) -> None:
@@ -155,8 +156,6 @@ class Run:
                 outputs.write(output.path, body)
             with self._report.writing():
                 self._showing.done(index, work.recording.name, transcript)
-        except BrokenPipeError:
-            raise
         except (OpenProxyError, OSError) as error:
             self._break_off(index, work, error)
             return
