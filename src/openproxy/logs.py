@@ -17,30 +17,38 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 _registered: set[str] = set()
 
-_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE if insensitive else 0), replacement)
-    for pattern, replacement, insensitive in (
+_PATTERNS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = tuple(
+    (tuple(marks.split()), re.compile(pattern, re.IGNORECASE if insensitive else 0), replacement)
+    for marks, pattern, replacement, insensitive in (
         # keys that show what they are: OpenAI and its kin, our own, Groq, Hugging Face, Google, AWS, GitHub
-        (r"\b(?:sk|pk|rk|op)-[A-Za-z0-9_-]{8,}", REDACTED, False),
-        (r"\b(?:gsk|hf|ghp|gho|xai|nvapi|r8)[_-][A-Za-z0-9_-]{12,}", REDACTED, False),
-        (r"\bAIza[A-Za-z0-9_-]{30,}", REDACTED, False),
-        (r"\bya29\.[A-Za-z0-9._-]{8,}", REDACTED, False),
-        (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)?", REDACTED, False),
+        ("sk- pk- rk- op-", r"\b(?:sk|pk|rk|op)-[A-Za-z0-9_-]{8,}", REDACTED, False),
+        (
+            "gsk hf- hf_ ghp gho xai nvapi r8- r8_",
+            r"\b(?:gsk|hf|ghp|gho|xai|nvapi|r8)[_-][A-Za-z0-9_-]{12,}",
+            REDACTED,
+            False,
+        ),
+        ("aiza", r"\bAIza[A-Za-z0-9_-]{30,}", REDACTED, False),
+        ("ya29", r"\bya29\.[A-Za-z0-9._-]{8,}", REDACTED, False),
+        ("eyj", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)?", REDACTED, False),
         # headers: every scheme after Authorization, and the bare schemes with something long enough for a key
         (
+            "authorization",
             r"(authorization\b['\"]?\s*[:=,]\s*(?:b(?=['\"]))?+['\"]?+(?:bearer|token|key|basic)\s+)[^\s'\",;]+",
             rf"\1{REDACTED}",
             True,
         ),
         (
+            "authorization",
             r"(authorization\b['\"]?\s*[:=,]\s*(?:b(?=['\"]))?+['\"]?+)(?!(?:bearer|token|key|basic)\b)[^\s'\",;]+",
             rf"\1{REDACTED}",
             True,
         ),
-        (r"\b(bearer\s+)[A-Za-z0-9._~+/=-]{6,}", rf"\1{REDACTED}", True),
-        (r"\b((?:token|key)\s+)(?=[A-Za-z0-9._~+/=-]*\d)[A-Za-z0-9._~+/=-]{16,}", rf"\1{REDACTED}", True),
+        ("bearer", r"\b(bearer\s+)[A-Za-z0-9._~+/=-]{6,}", rf"\1{REDACTED}", True),
+        ("token key", r"\b((?:token|key)\s+)(?=[A-Za-z0-9._~+/=-]*\d)[A-Za-z0-9._~+/=-]{16,}", rf"\1{REDACTED}", True),
         # header, JSON and keyword spellings of a named secret
         (
+            "key token secret passw cookie",
             r"((?:x-goog-api-key|xi-api-key|x-api-key|api[_-]?key|access[_-]?token|refresh[_-]?token|client[_-]?secret"
             r"|secret|password|passwd|cookie|set-cookie)\b['\"]?\s*[:=,]\s*(?:b(?=['\"]))?+['\"]?+)(?!\[redacted\])[^\s'\",;&]+",
             rf"\1{REDACTED}",
@@ -48,39 +56,20 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         # URLs: query parameters that carry a secret, and user:password@
         (
+            "? &",
             r"([?&](?:key|token|auth|sig|signature|[a-z_-]*(?:api[_-]?key|token|secret|password))=)(?!\[redacted\])[^&\s'\"#]+",
             rf"\1{REDACTED}",
             True,
         ),
-        (r"(\b[a-z][a-z0-9+.-]*://)[^/\s:@'\"]*:[^/\s@'\"]+@", rf"\1{REDACTED}@", True),
+        ("://", r"(\b[a-z][a-z0-9+.-]*://)[^/\s:@'\"]*:[^/\s@'\"]+@", rf"\1{REDACTED}@", True),
     )
 )
 
 _TALKATIVE = ("aiosqlite",)
 """Loggers of libraries that write down the values of every statement, sealed secrets and hashes among them, when debugging."""
 
-_SUSPICIOUS = (
-    *(
-        "sk-",
-        "pk-",
-        "rk-",
-        "op-",
-        "gsk",
-        "hf-",
-        "hf_",
-        "ghp",
-        "gho",
-        "xai",
-        "nvapi",
-        "r8-",
-        "r8_",
-        "aiza",
-        "ya29",
-        "eyj",
-    ),
-    *("authorization", "bearer", "token", "key", "secret", "passw", "cookie", "?", "&", "://"),
-)
-"""One of these stands, in any case, in every line that a pattern changes; most lines have none of them."""
+_SUSPICIOUS = tuple({mark for marks, _, _ in _PATTERNS for mark in marks})
+"""One of a pattern's marks stands, in any case, in every line that it changes; most lines have none at all."""
 
 
 def register_secret(value: str) -> None:
@@ -96,8 +85,9 @@ def redact(text: str) -> str:
     lowered = text.lower()
     if not any(mark in lowered for mark in _SUSPICIOUS):
         return text
-    for pattern, replacement in _PATTERNS:
-        text = pattern.sub(replacement, text)
+    for marks, pattern, replacement in _PATTERNS:
+        if any(mark in lowered for mark in marks):
+            text = pattern.sub(replacement, text)
     return text
 
 
