@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from openproxy.transcript import Segment, Transcript, Usage, Word, from_segments
+from openproxy.transcript import Segment, Transcript, Usage, Word, from_segments, whole
 
 FIRST = Segment(" Hello there.", 0.0, 1.0, words=(Word(" Hello", 0.0, 0.4), Word(" there.", 0.4, 1.0, 0.9)))
 SECOND = Segment(" 你好。", 1.5, 2.0, speaker="B")
@@ -55,3 +55,10 @@ def test_it_is_a_value() -> None:
     assert hash(made) == hash(from_segments([FIRST, SECOND], language="en"))
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.text = "other"  # type: ignore[misc]
+
+
+def test_whole() -> None:
+    parts = (Segment(" One.", 0, 1), Segment(" Two.", 1, 2))
+    assert whole(Transcript(" One.\n", segments=parts)) == Transcript("One.", segments=parts)
+    assert whole(Transcript(" ", segments=parts)) == Transcript("One. Two.", segments=parts)
+    assert whole(Transcript("")) == Transcript("")

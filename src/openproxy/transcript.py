@@ -1,7 +1,7 @@
 """The one value everything turns on: every engine and every provider yields a Transcript, every output format is made from it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Task = Literal["transcribe", "translate"]
@@ -119,3 +119,11 @@ def from_segments(
         usage=usage,
         task=task,
     )
+
+
+def whole(transcript: Transcript) -> Transcript:
+    """The transcript as formats are made of it: no white space around its text, and where its source left the text
+    out, that of its segments.
+    """
+    text = transcript.text.strip() or "".join(part.text for part in transcript.segments).strip()
+    return transcript if text == transcript.text else replace(transcript, text=text)

@@ -24,7 +24,7 @@ from openproxy.gateway.services import Services, Settings, running
 from openproxy.gateway.transcriptions import FORMATS
 from openproxy.providers import bodies, openai_answers
 from openproxy.providers.http import Client
-from openproxy.transcript import Task, Transcript
+from openproxy.transcript import Task, Transcript, whole
 from openproxy.upload import CHUNK_BYTES, Connection, Field, TranscriptionRequest
 
 _TIMED = ("srt", "vtt", "verbose_json")
@@ -112,7 +112,7 @@ class Here(ProviderModel):
             services.note(call, status, time.monotonic() - begun)
         if not isinstance(reply.answer, Transcript):
             raise UpstreamError(502, f"{planned.entry.name} gave no transcript")
-        return reply.answer
+        return whole(reply.answer)
 
 
 class There(ProviderModel):

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from openproxy import formats
 from openproxy.errors import BadRequest
@@ -13,7 +13,7 @@ from openproxy.gateway.exchange import Exchange
 from openproxy.providers import reading
 from openproxy.providers.http import Answer
 from openproxy.providers.replies import Reply, Verbatim
-from openproxy.transcript import Transcript
+from openproxy.transcript import Transcript, whole
 from openproxy.upload import TranscriptionRequest
 from openproxy.web import sse
 
@@ -63,7 +63,7 @@ async def send(exchange: Exchange, reply: Reply, wanted: Wanted | None, call: Ca
     if wanted is None:
         await exchange.json({"text": transcript.text}, headers=headers)
         return
-    transcript = _whole(transcript)
+    transcript = whole(transcript)
     if wanted.stream:
         if wanted.response_format in _WITH_SEGMENTS:
             # a transcript without times or speakers is refused while a status can still be sent
@@ -84,16 +84,6 @@ async def _send_verbatim(exchange: Exchange, answer: Verbatim, headers: dict[str
         return
     call.audio_seconds = _told_seconds(body)
     await exchange.reply(200, body, answer.content_type, headers)
-
-
-def _whole(transcript: Transcript) -> Transcript:
-    """The transcript as formats are made of it.
-
-    Some vendors begin a text with white space, which only the specification's own answer passes on; and where one
-    leaves the text out, its segments tell it.
-    """
-    text = transcript.text.strip() or "".join(part.text for part in transcript.segments).strip()
-    return replace(transcript, text=text)
 
 
 async def _rendered(transcript: Transcript, wanted: Wanted) -> formats.Rendered:
