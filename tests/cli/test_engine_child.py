@@ -42,8 +42,9 @@ def test_an_engine_lives_and_dies_with_its_server(home: Home) -> None:
     home.run(
         "provider", "add", "mine", '{"provider": "selfhosted-stt", "apiKey": "x", "baseUrl": "http://127.0.0.1:1"}'
     )
-    url = home.start("--engine", "tiny.en")
     key = home.data("key", "add", "test", "--auto")["key"]
+    before = home.data("db", "backup")["path"]
+    url = home.start("--engine", "tiny.en")
     pid = int((home.folder / "openproxy.pid").read_text())
     own = home.data("provider", "get", "engine tiny.en")
     assert (own["priority"], own["providerSpecificData"]["enabledModels"]) == (0, ["tiny.en"])
@@ -52,6 +53,11 @@ def test_an_engine_lives_and_dies_with_its_server(home: Home) -> None:
     assert "ask not what your country" in answer.json()["text"].lower()
     # every other model of the provider is the user's own account's
     assert _post(url, key, "selfhosted-stt/other").status_code == 502
+
+    home.run("db", "restore", before)
+    _until(lambda: "engine tiny.en" in home.lines("provider", "list"), seconds=20)
+    own = home.data("provider", "get", "engine tiny.en")
+    assert _post(url, key, "selfhosted-stt/tiny.en").status_code == 200
 
     (engine,) = _engines(pid)
     assert not [word for word in engine.cmdline() if "key" in word]

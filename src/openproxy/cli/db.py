@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from openproxy.cli import storage
+from openproxy.cli import engine_child, storage
 from openproxy.cli.global_options import Command, GlobalOptions, Group
 from openproxy.cli.robot import CommandError
 from openproxy.errors import NotFound, OpenProxyError
@@ -61,6 +61,8 @@ def restore(ctx: typer.Context, source: Annotated[Path, typer.Argument(metavar="
     options: GlobalOptions = ctx.obj
     options.log_to_stderr()
     asyncio.run(backup.restore(storage.access(options), source))
+    # those of the backup were at addresses of that time
+    storage.run(options, engine_child.forget)
     options.answer("db.restore", {"path": str(source), "restored": True}, f"restored the database from {source}")
 
 

@@ -26,6 +26,7 @@ from openproxy import logs
 from openproxy.cli.robot import CommandError
 from openproxy.errors import OpenProxyError
 from openproxy.store import Access, Store
+from openproxy.store.snapshot import Snapshot
 
 PROVIDER = "selfhosted-stt"
 KEY_VARIABLE = "OPENPROXY_ENGINE_API_KEY"
@@ -38,6 +39,7 @@ _TELLS = "openproxy-engine: "
 _STOP_SECONDS = 10.0
 _FIRST_DELAY, _LONGEST_DELAY = 1.0, 30.0
 _POLL_SECONDS = 0.1
+_LOOK_SECONDS = 1.0
 _CALL_SECONDS = 5.0
 
 Say = Callable[[str], None]
@@ -48,10 +50,11 @@ def owner(access: Access) -> str:
     return "engine-" + hashlib.sha256(str(access.data_dir).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-async def forget(store: Store, mark: str) -> None:
-    """Remove the accounts that a server left behind."""
+async def forget(store: Store, mark: str | None = None) -> None:
+    """Remove the accounts that a server left behind, or those of all; an engine that runs soon has its own again."""
     for stored in await store.connections.list(PROVIDER):
-        if stored.data.get(OWNER) == mark:
+        owned = stored.data.get(OWNER)
+        if owned is not None and mark in (None, owned):
             await store.connections.delete(stored.id)
 
 
@@ -131,8 +134,7 @@ class Engine:
         reader.start()
         try:
             self._await_model(process)
-            while process.poll() is None and not self._stopping.wait(_POLL_SECONDS):
-                pass
+            asyncio.run(self._accompany(process))
         finally:
             _end(process)
             reader.join(1)
@@ -161,10 +163,34 @@ class Engine:
                 self.ready.set()
                 return
 
+    async def _accompany(self, process: subprocess.Popen[str]) -> None:
+        """Wait for the end of the engine, and have its account come back where a backup without it is restored."""
+        async with await Store.open(self.access, verify_key=False) as store:
+            due = 0.0
+            while process.poll() is None and not self._stopping.is_set():
+                await asyncio.sleep(_POLL_SECONDS)
+                if self.model is not None and time.monotonic() > due:
+                    due = time.monotonic() + _LOOK_SECONDS
+                    with contextlib.suppress(OpenProxyError):  # the database may be out of reach for a while
+                        if not self._registered(await store.snapshot()):
+                            await self._register(self.model)
+
+    def _registered(self, snapshot: Snapshot) -> bool:
+        mark = owner(self.access)
+        return any(
+            one.data.get(OWNER) == mark and one.data.get("baseUrl") == self._route
+            for one in snapshot.connections
+            if one.provider == PROVIDER
+        )
+
+    @property
+    def _route(self) -> str:
+        return f"{self._url}/v1/audio/transcriptions"
+
     async def _register(self, model: str) -> None:
         data: dict[str, Any] = {
             "mediaType": "stt",
-            "baseUrl": f"{self._url}/v1/audio/transcriptions",
+            "baseUrl": self._route,
             "enabledModels": [model],
             "onlyEnabledModels": True,
             OWNER: owner(self.access),
