@@ -123,10 +123,11 @@ class App:
         except ClientDisconnect:
             exchange.status = exchange.status or CLIENT_GONE
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not exchange.gone or task is None:
-                raise
-            task.uncancel()
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()
+            if not exchange.gone:
+                # the time in which running requests may finish is over
+                await _fail(exchange, Unavailable("The server is stopping", code="stopping", retry_after=1))
         except OSError as error:
             _log.error("%s failed: %s", exchange.request_id, error.strerror)
             room = Unavailable("The server has no room for this upload now", code="storage", retry_after=10)

@@ -1,12 +1,13 @@
 """/api/keys (contracts/gateway.md, section 1.7, decision 19; section 9.3: K3 to K5)."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
 from openproxy.store import Access, Store
-from support.gateway_server import KEY
+from support.gateway_server import BEARER, KEY
 
 ROOT = "/api/keys"
 
@@ -105,6 +106,16 @@ def test_k5_what_the_command_line_writes_is_seen_at_once(api, gateway):
     assert models(gateway, "outside-0123456789").status_code == 200
     assert [one["id"] for one in api.get(ROOT).json()["keys"]][1:] == [key]
     assert [one["id"] for one in api.get("/api/media-providers").json()["stt"]] == [account]
+
+
+def test_of_several_deletions_side_by_side_one_finds_the_key(api, gateway):
+    key_id = api.post("/api/keys", json={"name": "many times"}).json()["id"]
+
+    def delete(_number):
+        return httpx.delete(f"{gateway.url}/api/keys/{key_id}", headers=BEARER).status_code
+
+    with ThreadPoolExecutor(10) as pool:
+        assert sorted(pool.map(delete, range(10))) == [200] + [404] * 9
 
 
 def test_a_deleted_key_stops_working_at_once(api, gateway):

@@ -106,12 +106,18 @@ async def change(key_id: str, changes: KeyChanges, store: Opened) -> OneKey:
 @routes.delete(_ROOT + "/{key_id}", responses=documented(404))
 async def delete(key_id: str, store: Opened) -> Done:
     """Remove a key: it stops working at once."""
-    await store.keys.delete((await _find(store, key_id)).id)
+    # of several requests side by side one finds it
+    if not await store.keys.delete((await _find(store, key_id)).id):
+        raise _missing()
     return Done(message="API key deleted")
 
 
 async def _find(store: Store, key_id: str) -> ApiKey:
     found = next((key for key in (await store.snapshot()).keys if key.id == key_id), None)
     if found is None:
-        raise NotFound("API key not found")
+        raise _missing()
     return found
+
+
+def _missing() -> NotFound:
+    return NotFound("API key not found")
