@@ -33,6 +33,10 @@ SHORT_SPEECH_SECONDS = 2.0
 """Speech below this fills so little of Whisper's 30 s that its guess at "no speech" is high for words too."""
 SHORT_NO_SPEECH_THRESHOLD = 0.75
 """For short speech: above what words get (up to 0.72, tiny.en), below most tones and melodies (0.72 to 0.95)."""
+FRAGMENT_SECONDS = 0.5
+"""Speech below this may be a piece of a word, of which Whisper makes phrases that it has often heard: "Thank you."."""
+LETTERS_PER_SECOND = 25.0
+"""More than is said in a second: words as fast as a synthesiser speaks have up to 23.5, such phrases up to 170."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +143,10 @@ class _Recording:
             return
         raw_segments, self._language = self._decoder.decode(stretch.speech, self._decoding(stretch), self._prompts)
         places = SpeechMap(stretch.spans)
+        most = self._most_letters(stretch)
         window = 0
         for raw in raw_segments:
-            if not any(map(str.isalnum, raw.text)):
+            if not 0 < sum(map(str.isalnum, raw.text)) <= most:
                 continue
             segment = _restored(raw, places, stretch.offset, self._spoken_until)
             self._spoken_until = segment.end
@@ -176,10 +181,14 @@ class _Recording:
             task="translate" if self._options.translate else "transcribe",
         )
 
+    def _most_letters(self, stretch: Stretch) -> float:
+        """How many letters and digits a fragment can have been; a translation may be longer than what was said."""
+        spoken = _seconds(stretch)
+        return LETTERS_PER_SECOND * spoken if spoken < FRAGMENT_SECONDS and not self._options.translate else math.inf
+
     def _decoding(self, stretch: Stretch) -> Decoding:
         options = self._options
-        spoken = sum(end - start for start, end in stretch.spans) / RATE
-        short = options.vad and spoken < SHORT_SPEECH_SECONDS
+        short = options.vad and _seconds(stretch) < SHORT_SPEECH_SECONDS
         return Decoding(
             language=self._language,
             task="translate" if options.translate else "transcribe",
@@ -188,6 +197,11 @@ class _Recording:
             prompt=_prompt(options.prompt),
             word_timestamps=options.word_timestamps,
         )
+
+
+def _seconds(stretch: Stretch) -> float:
+    """Of speech, with the silence around it."""
+    return sum(end - start for start, end in stretch.spans) / RATE
 
 
 def _prompt(text: str | None) -> str:
