@@ -13,7 +13,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
 from openproxy.errors import UpstreamError
-from openproxy.providers import faults
+from openproxy.providers import decoding, faults
 from openproxy.providers.bodies import Body
 from openproxy.providers.credentials import redacted
 from openproxy.upload import Connection
@@ -64,7 +64,8 @@ class Client:
             timeout=aiohttp.ClientTimeout(
                 total=None, connect=self.limits.connect, sock_connect=self.limits.connect, sock_read=self.limits.idle
             ),
-            headers={"User-Agent": f"openproxy/{__version__}"},
+            headers={"User-Agent": f"openproxy/{__version__}", "Accept-Encoding": decoding.ACCEPTED},
+            auto_decompress=False,
         )
 
     async def close(self) -> None:
@@ -166,11 +167,11 @@ class Answer:
         try:
             if (self._response.content_length or 0) > self._limits.answer_bytes:
                 raise self._too_large()
-            async for chunk in self._response.content.iter_any():
-                received += len(chunk)
+            async for piece in self._decoded():
+                received += len(piece)
                 if received > self._limits.answer_bytes:
                     raise self._too_large()
-                yield chunk
+                yield piece
         except _FAULTS as error:
             fault = self._watch.source_error or _failed(error, self._limits)
         finally:
@@ -178,13 +179,20 @@ class Answer:
         if fault is not None:
             raise fault
 
+    async def _decoded(self) -> AsyncIterator[bytes]:
+        decoder = decoding.Decoder(self._response.headers.get("Content-Encoding"))
+        async for chunk in self._response.content.iter_any():
+            for piece in decoder.feed(chunk):
+                yield piece
+        decoder.finish()
+
     async def error(self) -> UpstreamError:
         """The error that this answer is: its status and message, and when to try again."""
         body = bytearray()
         try:
             async with asyncio.timeout(self._limits.idle):
-                async for chunk in self._response.content.iter_any():
-                    body += chunk
+                async for piece in self._decoded():
+                    body += piece
                     if len(body) > _ERROR_BYTES:
                         break
         except _FAULTS:
