@@ -36,7 +36,7 @@ SHORT_NO_SPEECH_THRESHOLD = 0.75
 FRAGMENT_SECONDS = 0.5
 """Speech below this may be a piece of a word, of which Whisper makes phrases that it has often heard: "Thank you."."""
 LETTERS_PER_SECOND = 25.0
-"""More than is said in a second: words as fast as a synthesiser speaks have up to 23.5, such phrases up to 170."""
+"""More than is said in a second: words at 260 a minute have up to 24, such phrases up to 170."""
 
 
 @dataclass(frozen=True, slots=True)
