@@ -122,6 +122,11 @@ class TestTimes:
         spoken = [{"word": text, "startOffset": f"{start}s", "endOffset": f"{end}s"} for text, start, end in listed]
         assert segments(gemini({"audioTranscription": {"text": said, "words": spoken}})) == in_order
 
+    def test_turns_out_of_order(self):
+        second = {"audioTranscription": {"text": "Two.", "startOffset": "2s", "endOffset": "3s"}}
+        first = {"audioTranscription": {"text": "One.", "startOffset": "0s", "endOffset": "1s"}}
+        assert segments(gemini(second, first)) == [(" One.", 0.0, 1.0), (" Two.", 2.0, 3.0)]
+
     def test_a_segment_without_a_time_goes_with_its_neighbour(self):
         listed = timed(("Zero.", None, None), (" One.", 0, 1), (" Two.", None, 9), (" Three.", 4, None), name="text")
         found = openai(text="Zero. One. Two. Three.", segments=listed)
@@ -206,6 +211,43 @@ class TestWords:
     def test_the_text_is_missing(self):
         found = deepgram({"words": timed(("hello", 0, 1), ("there.", 1, 2))})
         assert (found.text, segments(found)) == ("", [(" hello there.", 0.0, 2.0)])
+
+    def test_the_text_is_missing_and_so_are_utterances(self):
+        found = assemblyai(text=None, words=timed(("Hi.", 0, 1000), name="text"))
+        assert (found.text, segments(found)) == ("", [(" Hi.", 0.0, 1.0)])
+
+
+class TestSegmentsThatAreNotAllThatIsSaid:
+    """Subtitles without a part of the text would look whole."""
+
+    @pytest.mark.parametrize(
+        "found",
+        [
+            openai(text="One two. Three four.", segments=timed((" One two.", 0, 1), name="text")),
+            huggingface(text=" One two. Three four.", chunks=[{"text": " One two.", "timestamp": [0, 1]}, None]),
+            assemblyai(text="One two. Three four.", utterances=timed(("One two.", 0, 1000, "A"), name="text")),
+            gemini(
+                {"audioTranscription": {"text": "One two.", "startOffset": "0s", "endOffset": "1s"}},
+                {"audioTranscription": {"text": "Three four."}},
+            ),
+        ],
+        ids=["openai", "huggingface", "assemblyai", "gemini"],
+    )
+    @pytest.mark.parametrize("name", ["srt", "vtt", "verbose_json"])
+    def test_without_words_there_are_no_times(self, found: Transcript, name: str):
+        assert (found.text, found.segments) == ("One two. Three four.", ())
+        with pytest.raises(FormatUnavailable, match="needs the times"):
+            formats.render(found, name)
+
+    def test_words_make_up_for_it(self):
+        spoken = timed(("One", 0, 1), ("two", 1, 2), ("three", 3, 4))
+        found = openai(text="One two. Three.", words=spoken, segments=timed((" One two.", 0, 2), name="text"))
+        assert segments(found) == [(" One two.", 0.0, 2.0), (" Three.", 3.0, 4.0)]
+
+    def test_other_spellings_are_no_loss(self):
+        listed = timed((" It cost five dollars in the end.", 0, 3), (" Never mind that.", 3, 4), name="text")
+        found = openai(text="It cost 5 dollars in the end. Never mind that one", segments=listed)
+        assert len(found.segments) == 2
 
 
 class TestSpeakers:

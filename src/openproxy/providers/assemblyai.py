@@ -153,15 +153,13 @@ def _read(request: TranscriptionRequest, job: Any) -> Transcript:
     """A completed job; its times are milliseconds."""
     said, words = text(job, "text"), reading.words(job, "text", per_second=1000)
     utterances = reading.utterances(reading.entries(job, "utterances"), "text", "text", per_second=1000)
-    if not reading.tell(utterances, said):
-        utterances = reading.segments(said, words) or utterances
     duration = reading.seconds(job, "audio_duration")
     code = text(job, "language_code") or request.value("language")
     return Transcript(
         text=said,
         language=reading.language(code.replace("_", "-")) if code else None,
         duration=duration,
-        segments=utterances or reading.segments(said, words),
+        segments=reading.held(utterances, said, words),
         words=spelled(words, f" {said.strip()}") or words,
         usage=None if duration is None else Usage(seconds=duration),
     )

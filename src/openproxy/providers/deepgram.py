@@ -43,12 +43,14 @@ class Deepgram(SingleExchange):
         )
         duration = seconds(document, "metadata", "duration")
         detected = next((channel.language for channel in spoken or channels if channel.language), None)
+        said = _joined(spoken)
+        words = tuple(sorted((one for channel in channels for one in channel.words), key=lambda one: one.start))
         return Transcript(
-            text=_joined(spoken),
+            text=said,
             language=detected or reading.language(request.value("language")),
             duration=duration,
-            segments=tuple(sorted(segments, key=lambda part: part.start)),
-            words=tuple(sorted((one for channel in channels for one in channel.words), key=lambda one: one.start)),
+            segments=reading.held(segments, said, words),
+            words=words,
             usage=None if duration is None else Usage(seconds=duration),
         )
 

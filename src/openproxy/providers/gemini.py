@@ -1,6 +1,6 @@
 """Gemini: audio inside a generateContent request (contracts/gateway.md, section 3.7; upstreams.md, D.5)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from openproxy import languages
@@ -10,6 +10,7 @@ from openproxy.providers.exchange import SingleExchange
 from openproxy.providers.reading import (
     count,
     entries,
+    held,
     language,
     member,
     number,
@@ -69,11 +70,12 @@ class Gemini(SingleExchange):
             return Transcript(whole, language=language(request.value("language")), usage=usage)
         found = tuple(part for one in spoken for part in _segments(one))
         code = next((text(one, "languageCode") for one in spoken if text(one, "languageCode")), None)
+        said, words = " ".join(_said(spoken)), tuple(one for part in found for one in part.words)
         return Transcript(
-            text=" ".join(filter(None, (text(one, "text").strip() for one in spoken))),
+            text=said,
             language=language(code or request.value("language")),
-            segments=found,
-            words=tuple(one for part in found for one in part.words),
+            segments=held(found, said, words),
+            words=tuple(sorted(words, key=lambda one: one.start)),
             usage=usage,
         )
 
@@ -102,6 +104,10 @@ def _transcription_settings(request: TranscriptionRequest) -> dict[str, Any]:
     if wanted == "diarized_json" or request.says("diarize"):
         settings["diarization"] = True
     return settings
+
+
+def _said(spoken: Iterable[Any]) -> Iterator[str]:
+    return filter(None, (text(one, "text").strip() for one in spoken))
 
 
 def _segments(spoken: Any) -> tuple[Segment, ...]:

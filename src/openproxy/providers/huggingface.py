@@ -3,7 +3,7 @@
 from typing import Any
 
 from openproxy.media_types import upstream_type
-from openproxy.providers import addresses, bodies
+from openproxy.providers import addresses, bodies, reading
 from openproxy.providers.exchange import SingleExchange
 from openproxy.providers.reading import entries, number, stretches, text
 from openproxy.transcript import Segment, Transcript
@@ -33,10 +33,8 @@ class HuggingFace(SingleExchange):
 
     def read(self, request: TranscriptionRequest, document: Any) -> Transcript:  # noqa: ARG002
         """The text, and the chunks with their times where there are some."""
-        segments = tuple(_segments(document))
-        return Transcript(
-            text=text(document, "text").strip() if segments else text(document, "text"), segments=segments
-        )
+        said, segments = text(document, "text"), _segments(document)
+        return Transcript(said.strip() if segments else said, segments=reading.held(segments, said))
 
 
 def _segments(document: Any) -> list[Segment]:

@@ -56,7 +56,7 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
         return Transcript(body.decode("utf-8", "replace").strip(), task=request.task)
     document = reading.document(body, label)
     said, words = text(document, "text").strip(), reading.words(document, "word")
-    segments = tuple(_segments(document, words)) or reading.segments(said, words)
+    segments = reading.held(tuple(_segments(document, words)), said, words)
     spoken = text(document, "language") or text(document, "languages", 0, "code") or request.value("language")
     if request.task == "translate":
         spoken = None  # what is named there is the language of the translation

@@ -17,6 +17,8 @@ PAUSE = 0.8
 """Seconds of silence between two words that begin a new segment; Deepgram's own default for utterances."""
 LONGEST = 1e9
 """A time beyond this, in seconds or milliseconds, is no time in a recording."""
+_ALL = 0.95
+"""Share of a text's letters from which on segments hold all of it; the rest may be spelled otherwise there."""
 _SENTENCE_END = (".", "?", "!", "…", "。", "？", "！")
 _WRITTEN = re.compile(r"\s*[+-]?[0-9]{1,15}(?:\.[0-9]{0,15})?\s*")
 """A number that a server has put into quotes."""
@@ -256,3 +258,15 @@ def segments(said: str, timed: Sequence[Word]) -> tuple[Segment, ...]:
         return sentences(timed)
     spelt = spelled(timed, f" {said.strip()}")
     return (segment(timed, said),) if spelt is None else sentences(spelt)
+
+
+def held(found: Sequence[Segment], said: str, timed: Sequence[Word] = ()) -> tuple[Segment, ...]:
+    """The segments `found`, in order of time, where they hold all of the text `said`.
+
+    Else those that the times of its words make, which may be none: what needs times is refused then, rather than made
+    without a part of the text.
+    """
+    told = sum(character.isalnum() for part in found for character in part.text)
+    if found and told >= _ALL * sum(map(str.isalnum, said)):
+        return tuple(sorted(found, key=lambda part: part.start))
+    return segments(said, timed)
