@@ -8,12 +8,13 @@ from openproxy.store.settings import Settings, to_wire
 
 async def test_the_defaults(store):
     assert await store.settings.get() == Settings(
-        require_login=True, max_upload_bytes=209_715_200, upload_idle_seconds=300, formats="verbatim"
+        require_login=True, max_upload_bytes=209_715_200, upload_idle_seconds=300, usage_days=90, formats="verbatim"
     )
     assert to_wire(Settings()) == {
         "requireLogin": True,
         "maxUploadBytes": 209_715_200,
         "uploadIdleSeconds": 300,
+        "usageDays": 90,
         "formats": "verbatim",
     }
 
@@ -41,6 +42,9 @@ async def test_a_settings_write_keeps_the_password(store):
         ({"max_upload_bytes": True}, "maxUploadBytes must be a whole number of bytes, 1 or more"),
         ({"max_upload_bytes": 1.5}, "maxUploadBytes must be a whole number of bytes, 1 or more"),
         ({"upload_idle_seconds": 0}, "uploadIdleSeconds must be a whole number of seconds, from 1 to 86400"),
+        ({"usage_days": -1}, "usageDays must be a whole number of days, from 0 to 36500"),
+        ({"usage_days": True}, "usageDays must be a whole number of days, from 0 to 36500"),
+        ({"usage_days": 36_501}, "usageDays must be a whole number of days, from 0 to 36500"),
         ({"upload_idle_seconds": 86_401}, "uploadIdleSeconds must be a whole number of seconds, from 1 to 86400"),
         ({"max_upload_bytes": "1"}, "maxUploadBytes must be a whole number of bytes, 1 or more"),
         ({"formats": "srt"}, "formats must be verbatim or rendered"),

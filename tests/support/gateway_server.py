@@ -106,7 +106,7 @@ class Gateway:
             for key in snapshot.keys[1:]:
                 await store.keys.delete(key.id)
             await store.settings.update(
-                require_login=None, max_upload_bytes=None, upload_idle_seconds=None, formats=None
+                require_login=None, max_upload_bytes=None, upload_idle_seconds=None, usage_days=None, formats=None
             )
 
         self.run(work)

@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openproxy.errors import NotFound, OpenProxyError, Unavailable
-from openproxy.gateway import metrics, models, transcriptions
+from openproxy.gateway import metrics, models, retention, transcriptions
 from openproxy.gateway.auth import Caller
 from openproxy.gateway.exchange import CLIENT_GONE, Exchange
 from openproxy.gateway.forwarded import resolved
@@ -99,6 +99,7 @@ class App:
         async with AsyncExitStack() as stack:
             try:
                 self._services = await stack.enter_async_context(running(self._settings))
+                await stack.enter_async_context(retention.pruning(self._services.store))
                 self._admin = self._make_admin(self._services) if self._make_admin else None
             except (OpenProxyError, OSError) as error:
                 told = error.message if isinstance(error, OpenProxyError) else error.strerror or "no access"

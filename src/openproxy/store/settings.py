@@ -14,6 +14,8 @@ from openproxy.store.unbroken import repository
 Formats = Literal["verbatim", "rendered"]
 MOST_IDLE = 86_400
 """The largest `uploadIdleSeconds`."""
+MOST_DAYS = 36_500
+"""The largest `usageDays`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Settings:
     """The longest request body in bytes (`maxUploadBytes`; contracts/gateway.md, decision 4)."""
     upload_idle_seconds: int = 300
     """Seconds that may pass without a byte of a request's body (`uploadIdleSeconds`)."""
+    usage_days: int = 90
+    """Days for which the rows of usage are kept (`usageDays`); 0 keeps them for ever."""
     formats: Formats = "verbatim"
     """`rendered`: every provider's answer is made into the format asked for (`formats`; decision 14)."""
 
@@ -36,6 +40,7 @@ class Changes(TypedDict, total=False):
     require_login: bool | None
     max_upload_bytes: int | None
     upload_idle_seconds: int | None
+    usage_days: int | None
     formats: Formats | None
 
 
@@ -43,6 +48,7 @@ WIRE_NAMES = {
     "require_login": "requireLogin",
     "max_upload_bytes": "maxUploadBytes",
     "upload_idle_seconds": "uploadIdleSeconds",
+    "usage_days": "usageDays",
     "formats": "formats",
 }
 """Field -> its name in JSON."""
@@ -95,9 +101,11 @@ def _check(name: str, value: object) -> None:
         raise BadRequest(f"{wire} must be a whole number of bytes, 1 or more", param=wire)
     if name == "upload_idle_seconds" and not _whole(value, MOST_IDLE + 1):
         raise BadRequest(f"{wire} must be a whole number of seconds, from 1 to {MOST_IDLE}", param=wire)
+    if name == "usage_days" and not _whole(value, MOST_DAYS + 1, least=0):
+        raise BadRequest(f"{wire} must be a whole number of days, from 0 to {MOST_DAYS}", param=wire)
     if name == "formats" and value not in ("verbatim", "rendered"):
         raise BadRequest(f"{wire} must be verbatim or rendered", param=wire)
 
 
-def _whole(value: object, end: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < end
+def _whole(value: object, end: int, least: int = 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < end

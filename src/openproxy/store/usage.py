@@ -21,6 +21,8 @@ FLUSH_SECONDS = 1.0
 """The longest that a row waits in memory."""
 BATCH = 2000
 """So many rows are written at once without waiting. Each writing disturbs the requests beside it: few rows would not pay."""
+PRUNED_AT_ONCE = 5000
+"""So many rows are deleted in one transaction."""
 MOST_WAITING = 10_000
 """Beyond so many rows the oldest are lost while the database takes none."""
 
@@ -159,9 +161,18 @@ class UsageLog:
             ]
 
     async def prune(self, before: float) -> int:
-        """Delete what ended before that time, seconds since 1970; gives how many rows there were."""
-        async with self._database.write(announce=False) as connection:
-            return (await connection.execute(delete(usage).where(usage.c.at < before))).rowcount
+        """Delete what ended before that time, seconds since 1970; gives how many rows there were.
+
+        A part at a time, so that other writers need not wait long.
+        """
+        some = select(usage.c.id).where(usage.c.at < before).limit(PRUNED_AT_ONCE)
+        gone = 0
+        while True:
+            async with self._database.write(announce=False) as connection:
+                count = (await connection.execute(delete(usage).where(usage.c.id.in_(some)))).rowcount
+            gone += count
+            if count < PRUNED_AT_ONCE:
+                return gone
 
     async def _write_until_empty(self) -> None:
         while self._waiting:

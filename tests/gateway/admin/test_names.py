@@ -120,7 +120,7 @@ def test_an_alias_of_two_parts_is_shown_as_it_is_stored(api, gateway):
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_settings_that_are_not_named_stay(api, method):
-    default = {"requireLogin": True, "maxUploadBytes": 209_715_200, "uploadIdleSeconds": 300, "formats": "verbatim"}
+    default = {"requireLogin": True, "maxUploadBytes": 209_715_200, "uploadIdleSeconds": 300, "usageDays": 90, "formats": "verbatim"}
     assert api.get(SETTINGS).json() == default
     assert api.request(method, SETTINGS, json={"maxUploadBytes": 1000}).json() == {**default, "maxUploadBytes": 1000}
     changed = {**default, "requireLogin": False, "maxUploadBytes": 1000, "formats": "rendered"}
@@ -141,6 +141,7 @@ def test_settings_that_are_not_named_stay(api, method):
         ({"requireLogin": "false"}, "requireLogin should be a valid boolean"),
         ({"requireLogin": 0}, "requireLogin should be a valid boolean"),
         ({"maxUploadBytes": 0}, "maxUploadBytes should be greater than or equal to 1"),
+        ({"usageDays": -1}, "usageDays should be greater than or equal to 0"),
         ({"uploadIdleSeconds": 0}, "uploadIdleSeconds should be greater than or equal to 1"),
         ({"uploadIdleSeconds": 86_401}, "uploadIdleSeconds should be less than or equal to 86400"),
         ({"maxUploadBytes": "1000"}, "maxUploadBytes should be a valid integer"),

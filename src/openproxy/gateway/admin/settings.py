@@ -9,7 +9,7 @@ from openproxy.gateway.admin.access import Opened, Tier, router
 from openproxy.gateway.admin.answers import documented
 from openproxy.gateway.admin.shapes import WHOLE, Asked, Told
 from openproxy.store import Store
-from openproxy.store.settings import MOST_IDLE, Changes, Settings
+from openproxy.store.settings import MOST_DAYS, MOST_IDLE, Changes, Settings
 
 _ROOT = "/api/settings"
 _WRITES = documented(400, 413, 415)
@@ -33,6 +33,10 @@ class SettingsChanges(Asked):
         Annotated[StrictInt, Field(ge=1, le=MOST_IDLE), WHOLE] | None,
         Field(description="How long a client may send nothing in the middle of that body; then it is answered 408."),
     ] = None
+    usage_days: Annotated[
+        Annotated[StrictInt, Field(ge=0, le=MOST_DAYS), WHOLE] | None,
+        Field(description="For how many days each transcription's row of usage is kept; 0: for ever."),
+    ] = None
     formats: Annotated[
         Literal["verbatim", "rendered"] | None,
         Field(description="`rendered`: every provider's answer is made into the format that was asked for."),
@@ -45,6 +49,7 @@ class SettingsView(Told):
     require_login: bool
     max_upload_bytes: int
     upload_idle_seconds: int
+    usage_days: int
     formats: Literal["verbatim", "rendered"]
 
     @classmethod
@@ -54,6 +59,7 @@ class SettingsView(Told):
             require_login=settings.require_login,
             max_upload_bytes=settings.max_upload_bytes,
             upload_idle_seconds=settings.upload_idle_seconds,
+            usage_days=settings.usage_days,
             formats=settings.formats,
         )
 
@@ -99,6 +105,8 @@ async def _change(store: Store, asked: SettingsChanges) -> SettingsView:
         changes["max_upload_bytes"] = asked.max_upload_bytes
     if "upload_idle_seconds" in asked.model_fields_set:
         changes["upload_idle_seconds"] = asked.upload_idle_seconds
+    if "usage_days" in asked.model_fields_set:
+        changes["usage_days"] = asked.usage_days
     if "formats" in asked.model_fields_set:
         changes["formats"] = asked.formats
     return SettingsView.of(await store.settings.update(**changes))
