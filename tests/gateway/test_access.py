@@ -15,6 +15,7 @@ from starlette.routing import Route
 from openproxy.gateway import cli_token
 from openproxy.gateway.auth import Guard
 from openproxy.gateway.exchange import Exchange
+from openproxy.gateway.forwarded import resolved
 from support import gateway_server
 from support.gateway_server import BEARER, KEY, ROUTE, Gateway, error
 
@@ -309,3 +310,18 @@ class TestMounted:
             told = gateway.get("/api/who", headers).json()
             assert (told["client"], told["scheme"]) == ("203.0.113.9", "https")
             assert gateway.get("/api/who", {"X-Real-IP": "203.0.113.8"}).json()["client"] == "203.0.113.8"
+
+    @pytest.mark.parametrize(
+        ("told", "client"),
+        [
+            ("203.0.113.9:51234", "203.0.113.9"),
+            ("192.0.2.1, [2001:db8::7]:443", "2001:db8::7"),
+            ("[2001:db8::7]", "2001:db8::7"),
+            ("2001:db8::7", "2001:db8::7"),
+            ("unknown", "unknown"),
+        ],
+    )
+    def test_a_port_is_no_part_of_a_client(self, told, client):
+        """Each connection has another one: a client would be as many as it has connections, to the login limiter too."""
+        scope = {"type": "http", "headers": [(b"x-forwarded-for", told.encode())], "client": ("127.0.0.1", 1)}
+        assert resolved(scope, trust=True)["client"] == (client, 0)

@@ -24,7 +24,15 @@ def resolved(scope: Scope, *, trust: bool) -> Scope:
     address = told.get(_FOR, b"").rpartition(b",")[2].strip() or told.get(_REAL, b"").strip()
     changed = {**scope, PROXIED: True}
     if address:
-        changed["client"] = (address.decode("latin-1"), 0)
+        changed["client"] = (_host(address.decode("latin-1")), 0)
     if (scheme := told.get(_PROTO, b"").strip().lower()) in (b"http", b"https"):
         changed["scheme"] = scheme.decode()
     return changed
+
+
+def _host(address: str) -> str:
+    """The address without the port that some proxies write behind it: `[::1]:80` -> `::1`, `192.0.2.1:80` -> `192.0.2.1`."""
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    host, colon, _ = address.rpartition(":")
+    return host if colon and ":" not in host else address
