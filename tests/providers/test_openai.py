@@ -11,6 +11,8 @@ from fakes.openai import Groq, OpenAI
 from fakes.raw import answering
 from fakes.recorder import recorder
 from openproxy.errors import BadRequest, UpstreamError
+from openproxy.media_types import FilePart
+from openproxy.providers.bodies import multipart
 from openproxy.providers.replies import Verbatim
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from support.providers import AUDIO, BOUNDARY, SECRET, Passing, account, asked, spooled, transcribe
@@ -467,3 +469,12 @@ async def test_a_blank_content_type_is_none(body: bytes, content_type: str, decl
     async with answering(head + body) as url:
         reply = await transcribe(asked("m"), account("openai", url))
     assert reply.answer == Verbatim(content_type, body)
+
+
+@pytest.mark.parametrize(("size", "pieces"), [(1, 1), (65_000, 1), (65_536, 3), (1_000_000, 3)])
+async def test_a_small_form_is_one_piece_and_a_large_recording_is_not_copied(size: int, pieces: int):
+    audio = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    body = multipart(BOUNDARY, FilePart("clip.wav", "audio/wav"), spooled(audio), [("model", "m")], tuple)
+    sent = [piece async for piece in body.chunks()]
+    assert b"".join(sent) == form(("model", "m"), audio=audio)
+    assert (len(sent), body.size) == (pieces, len(b"".join(sent)))

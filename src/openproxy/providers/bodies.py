@@ -14,6 +14,9 @@ from typing import Any
 from openproxy.media_types import FilePart
 from openproxy.upload import Field, Recording
 
+_ONE_PIECE = 64 * 1024
+"""Bytes up to which a form is sent in one piece: three writes would cost more than the copy."""
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -94,6 +97,9 @@ def multipart(
         return middle + b"".join(_field(dash, field) for field in late_fields()) + dash + b"--\r\n"
 
     async def chunks() -> AsyncIterator[bytes]:
+        if size is not None and size <= _ONE_PIECE:
+            yield b"".join([head, *[chunk async for chunk in audio.chunks()], tail()])
+            return
         yield head
         async for chunk in audio.chunks():
             yield chunk
