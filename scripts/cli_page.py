@@ -36,12 +36,14 @@ Every command, as `--help` shows it. This page is written by `scripts/cli_page.p
 | `validation` | 7 |
 | any other, such as `timeout` and `other` | 1 |
 
-Without `--robot`, errors are lines on standard error and the exit status is the same.
+Without `--robot`, errors are lines on standard error and the exit status is the same. Both ways it is 130 after Ctrl-C and
+141 where the reader of standard output has gone. `--help` and `--version` stay text.
 
 ## Which server, which key
 
 `media` and `auth` call a server: the one of `--url` (or `OPENPROXY_URL`), else of the profile (`openproxy auth login`),
-else the one that runs on this machine for the data directory. The key is the one of `--api-key` (or
+else the one that runs on this machine for the data directory, else the one at `OPENPROXY_HOST` and `OPENPROXY_PORT` (or
+`PORT`), which are 127.0.0.1 and 4623 where nothing else is said. The key is the one of `--api-key` (or
 `OPENPROXY_API_KEY`), else the profile's, for the profile's server alone, else the token that a local server keeps in
 `cli.token`, for that server alone. No key goes to a server that it was not made for.
 

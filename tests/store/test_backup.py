@@ -1,6 +1,7 @@
 import re
 import sqlite3
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -132,6 +133,8 @@ async def test_what_is_no_backup_is_refused_and_nothing_changes(sqlite_access, t
         with pytest.raises(BadRequest) as caught:
             await backup.restore(sqlite_access, path)
         assert caught.value.message.startswith(f"{path.name} is not a sound SQLite database: ")
+    with pytest.raises(NotFound, match=re.escape("There is no backup .")):
+        await backup.restore(sqlite_access, Path())
     with pytest.raises(NotFound, match=re.escape("There is no backup missing.sqlite")):
         await backup.restore(sqlite_access, tmp_path / "missing.sqlite")
     assert await names(sqlite_access) == ["one"]

@@ -37,7 +37,7 @@ async def create(access: Access, target: Path | None = None) -> Path:
     if target is None:
         target = _free_name(access.data_dir / FOLDER, moments.now())
     elif target.exists():
-        raise BadRequest(f"{target.name} exists already")
+        raise BadRequest(f"{target.name or target} exists already")
     try:
         await asyncio.to_thread(_copy_out, path, target)
     except (OSError, sqlite3.Error) as error:
@@ -102,7 +102,7 @@ async def _make_current(access: Access, staged: Path) -> None:
 
 def _expect(source: Path, access: Access) -> None:
     if not source.is_file():
-        raise NotFound(f"There is no backup {source.name}")
+        raise NotFound(f"There is no backup {source.name or source}")
     access.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
