@@ -42,7 +42,9 @@ def hold(case: schemathesis.Case, gateway: Gateway) -> None:
         case.call_and_validate(base_url=gateway.url, headers=BEARER, excluded_checks=excluded)
     finally:
         if excluded:
-            gateway.settings(require_login=None, max_upload_bytes=None, upload_idle_seconds=None, usage_days=None, formats=None)
+            gateway.settings(
+                require_login=None, max_upload_bytes=None, upload_idle_seconds=None, usage_days=None, formats=None
+            )
 
 
 async def without_combos(store: Store) -> None:

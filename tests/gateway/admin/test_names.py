@@ -120,7 +120,13 @@ def test_an_alias_of_two_parts_is_shown_as_it_is_stored(api, gateway):
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_settings_that_are_not_named_stay(api, method):
-    default = {"requireLogin": True, "maxUploadBytes": 209_715_200, "uploadIdleSeconds": 300, "usageDays": 90, "formats": "verbatim"}
+    default = {
+        "requireLogin": True,
+        "maxUploadBytes": 209_715_200,
+        "uploadIdleSeconds": 300,
+        "usageDays": 90,
+        "formats": "verbatim",
+    }
     assert api.get(SETTINGS).json() == default
     assert api.request(method, SETTINGS, json={"maxUploadBytes": 1000}).json() == {**default, "maxUploadBytes": 1000}
     changed = {**default, "requireLogin": False, "maxUploadBytes": 1000, "formats": "rendered"}
