@@ -37,11 +37,18 @@ SECURITY_SCHEMES = {
 class Tier(Enum):
     """Who is let in (contracts/gateway.md, section 1.1)."""
 
-    PUBLIC = ()
-    KEY = ("bearer", "apiKey")
+    PUBLIC = "public"
+    KEY = "key"
     """A valid API key, whatever the settings."""
-    ADMIN = ("bearer", "apiKey", "session")
+    ADMIN = "admin"
     """A valid API key; where none is presented a session, or nothing while `requireLogin` is off."""
+
+
+_SCHEMES: dict[Tier, tuple[str, ...]] = {
+    Tier.PUBLIC: (),
+    Tier.KEY: ("bearer", "apiKey"),
+    Tier.ADMIN: ("bearer", "apiKey", "session"),
+}
 
 
 def router(tier: Tier, tag: str) -> APIRouter:
@@ -57,7 +64,7 @@ def router(tier: Tier, tag: str) -> APIRouter:
         """Lets the request in, then reads its body, then does what a route does."""
 
         def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any):
-            security: dict[str, list[dict[str, list[str]]]] = {"security": [{scheme: []} for scheme in tier.value]}
+            security: dict[str, list[dict[str, list[str]]]] = {"security": [{scheme: []} for scheme in _SCHEMES[tier]]}
             super().__init__(path, endpoint, **{**settings, "openapi_extra": security})
 
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
