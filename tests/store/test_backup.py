@@ -159,3 +159,13 @@ async def test_postgresql_has_its_own_tools(tmp_path):
         await backup.create(access)
     with pytest.raises(BadRequest, match="for PostgreSQL pg_restore"):
         await backup.restore(access, tmp_path / "x")
+
+
+async def test_a_database_that_cannot_be_read_is_not_called_unsound(sqlite_access):
+    sqlite_access.sqlite_path.mkdir(parents=True)
+    with pytest.raises(StoreUnusable, match="The database cannot be checked: unable to open database file"):
+        await backup.verify(sqlite_access)
+    sqlite_access.sqlite_path.rmdir()
+    sqlite_access.sqlite_path.write_bytes(b"no database at all" * 100)
+    with pytest.raises(StoreUnusable, match="The database is not sound: file is not a database"):
+        await backup.verify(sqlite_access)

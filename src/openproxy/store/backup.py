@@ -84,6 +84,8 @@ async def verify(access: Access) -> None:
         return
     try:
         await asyncio.to_thread(_inspect, path)
+    except sqlite3.OperationalError as error:
+        raise StoreUnusable(f"The database cannot be checked: {_words(error)}") from error
     except sqlite3.Error as error:
         raise StoreUnusable(f"The database is not sound: {_words(error)}") from error
 
