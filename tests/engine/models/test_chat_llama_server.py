@@ -15,7 +15,7 @@ from openproxy.engine.models.chat import Ask, AudioChat, ChatSettings, Clip, Del
 from openproxy.engine.models.chat_llama_server import LlamaServerChat
 from openproxy.engine.models.chat_transcriber import ChatTranscriber
 from openproxy.engine.models.load import load
-from openproxy.errors import ContextExceeded, ModelUnusable, NotSupported
+from openproxy.errors import ContextExceeded, ModelUnusable, NotSupported, OpenProxyError, Unavailable
 from openproxy.transcript import Transcript
 from support.digits import GGUF, LLAMA_RIGHT, PROJECTOR
 from support.recordings import recording
@@ -110,6 +110,44 @@ def test_a_server_that_died_is_started_again(chat: LlamaServerChat) -> None:
     chat._process.wait(10)
     assert _answer(chat, "hi", ask=Ask(grammar='root ::= "yes"'))[0] == "yes"
     assert [process.pid for process in _servers()] != [server.pid]
+
+
+def test_a_server_that_cannot_be_started_again_is_not_the_clients_fault(on_path: Path) -> None:
+    chat = LlamaServerChat(GGUF, ChatSettings(), name="digits")
+    kept = on_path.read_text()
+    try:
+        on_path.write_text("#!/bin/sh\nexit 3\n")
+        chat._process.stdin.close()  # type: ignore[union-attr]  # a pipe
+        chat._process.wait(10)
+        for _ in range(2):
+            with pytest.raises(Unavailable) as caught:
+                _answer(chat, "hi")
+            assert (caught.value.status, caught.value.code, caught.value.retry_after) == (503, "model_not_loaded", 1)
+            assert caught.value.message == "The model cannot be loaded at the moment. Please try again later."
+        on_path.write_text(kept)
+        assert _answer(chat, "hi", ask=Ask(grammar='root ::= "yes"'))[0] == "yes"
+    finally:
+        on_path.write_text(kept)
+        chat.close()
+
+
+@pytest.mark.parametrize(
+    ("message", "ask", "begins"),
+    [
+        (Message("user", ("hi",)), Ask(more={"tools": [{"type": "other"}]}), "Failed to parse tools: "),
+        (Message("user", ("hi",)), Ask(more={"tools": [{"type": "function", "function": {}}]}), "Failed to parse tools: "),
+        (Message("assistant", (), {"tool_calls": [5]}), Ask(), "Failed to parse messages: "),
+        (Message("user", ("hi",)), Ask(more={"response_format": {"type": "x"}}), "response_format type must be "),
+        (Message("user", ("hi",)), Ask(grammar="root ::= ("), "Failed to initialize samplers: "),
+    ],
+)  # fmt: skip
+def test_what_llama_server_objects_to_is_the_clients_fault(
+    chat: LlamaServerChat, message: Message, ask: Ask, begins: str
+) -> None:
+    with pytest.raises(OpenProxyError) as caught:
+        list(chat.stream([message], ask))
+    assert (caught.value.status, caught.value.type) == (400, "invalid_request_error")
+    assert caught.value.message.startswith(begins)
 
 
 def test_closing_ends_the_server(on_path: Path) -> None:

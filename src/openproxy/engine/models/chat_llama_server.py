@@ -4,6 +4,7 @@ Options: llama.cpp, tools/server/README.md. What only some versions know goes in
 over it.
 """
 
+import logging
 import os
 import secrets
 import shutil
@@ -21,12 +22,14 @@ from pathlib import Path
 from openproxy.engine.models import gguf, lifeline
 from openproxy.engine.models.chat import Ask, ChatSettings, Message, Step
 from openproxy.engine.models.chat_remote import RemoteChat
-from openproxy.errors import ModelUnusable
+from openproxy.errors import ModelUnusable, Unavailable
 
 PROGRAM = "llama-server"
 _LOADING_SECONDS = 600.0
 _PAUSE_SECONDS = 0.05
 _ASKING_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
 
 
 class LlamaServerChat:
@@ -66,16 +69,29 @@ class LlamaServerChat:
 
     def stream(self, messages: Sequence[Message], ask: Ask) -> Iterator[Step]:
         """See AudioChat.stream: one Delta for each event that has text."""
-        with self._starting:
-            if self._process.poll() is not None:
-                self._remote.close()
-                self._start()
+        self._start_again()
         yield from self._remote.stream(messages, ask)
 
     def close(self) -> None:
         """End the server."""
         self._remote.close()
         _end(self._process)
+
+    def _start_again(self) -> None:
+        """Start a server that has died. Raises Unavailable where that cannot be: the files did load once."""
+        with self._starting:
+            if self._process.poll() is None:
+                return
+            self._remote.close()
+            try:
+                self._start()
+            except ModelUnusable as error:
+                _log.error("The model cannot be loaded again: %s", error.message)
+                raise Unavailable(
+                    "The model cannot be loaded at the moment. Please try again later.",
+                    code="model_not_loaded",
+                    retry_after=1,
+                ) from None
 
     def _start(self) -> None:
         program = shutil.which(PROGRAM)

@@ -15,9 +15,9 @@ from openproxy.engine.models import chat_wire
 from openproxy.engine.models.chat import Ask, ChatSettings, Clip, Delta, Message, Step
 from openproxy.engine.models.chat_channel import Channel
 from openproxy.engine.models.chat_events import documents
-from openproxy.engine.models.chat_server import Access, base_url, identify
+from openproxy.engine.models.chat_server import Access, Kind, base_url, identify
 from openproxy.engine.models.chat_text import StopAt
-from openproxy.errors import ContextExceeded, ModelUnusable, NotSupported, TimedOut, UpstreamError
+from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported, TimedOut, UpstreamError
 from openproxy.providers.bodies import json_value
 from openproxy.providers.credentials import redacted
 from openproxy.providers.http import Client, Limits
@@ -33,6 +33,11 @@ _RETRY_SECONDS = 1
 """To wait for a server that is loading and does not say how long."""
 _LLAMA_EXCEEDED = re.compile(r"request \((\d+) tokens\) exceeds the available context size \((\d+) tokens\)")
 _VLLM_EXCEEDED = re.compile(r"maximum context length is (\d+) tokens\D*(\d+)")
+
+_LLAMA_OBJECTION = re.compile(
+    r"Failed to parse (?:messages|tools|tool_choice|response_format)\b|Unknown reasoning format|\[json\.exception\."
+)
+"""How messages begin with which llama-server answers 500 to what the client sent (contracts/engine.md, decision 5)."""
 
 T = TypeVar("T")
 
@@ -121,7 +126,7 @@ class RemoteChat:
         except TimeoutError:
             channel.end(TimedOut(f"The chat server sent nothing for {self._idle:g} s"))
         except UpstreamError as error:
-            channel.end(_meant(error, self._access.connection))
+            channel.end(_meant(error, self._access.connection, self._facts.kind))
         except Exception as error:
             channel.end(error)
         else:
@@ -152,9 +157,11 @@ class RemoteChat:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-def _meant(error: UpstreamError, connection: Connection) -> Exception:
+def _meant(error: UpstreamError, connection: Connection, kind: Kind | None) -> Exception:
     """An upstream error as the client is to see it: without the key, with what helps."""
     message = redacted(error.message, connection)
+    if kind == "llamacpp" and error.status == 500 and _LLAMA_OBJECTION.match(message):
+        return BadRequest(message)
     for pattern, prompt, context in ((_LLAMA_EXCEEDED, 1, 2), (_VLLM_EXCEEDED, 2, 1)):
         if error.status == 400 and (found := pattern.search(message)):
             return ContextExceeded(message, prompt_tokens=int(found[prompt]), context_tokens=int(found[context]))
