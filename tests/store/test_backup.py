@@ -163,7 +163,7 @@ async def test_postgresql_has_its_own_tools(tmp_path):
 
 async def test_a_database_that_cannot_be_read_is_not_called_unsound(sqlite_access):
     sqlite_access.sqlite_path.mkdir(parents=True)
-    with pytest.raises(StoreUnusable, match="The database cannot be checked: unable to open database file"):
+    with pytest.raises(StoreUnusable, match="The database cannot be checked: "):
         await backup.verify(sqlite_access)
     sqlite_access.sqlite_path.rmdir()
     sqlite_access.sqlite_path.write_bytes(b"no database at all" * 100)
