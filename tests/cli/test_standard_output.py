@@ -1,6 +1,9 @@
 """Standard streams that are closed, full, or no longer read, as a shell makes them."""
 
+import os
 import subprocess
+import sys
+import time
 from io import BytesIO
 
 import pytest
@@ -60,6 +63,23 @@ def test_a_data_directory_that_is_a_file_is_no_matter_of_standard_output(home: H
     lines = [{"file": recording, "ok": False, "error": {"message": told, "code": None}}]
     failed = error("other", f"1 of 1 failed: {recording}: {told}", {"recordings": lines})
     assert home.robot("transcribe", recording, "-m", "groq/whisper-large-v3") == (1, failed)
+
+
+@pytest.mark.parametrize("unbuffered", [[], ["-u"]])
+def test_all_of_a_document_leaves_through_a_pipe_that_never_waits(unbuffered: list[str]) -> None:
+    program = (
+        "import sys; from openproxy.cli import standard_output as out; out.put(sys.stdout.buffer, bytes(1_000_000))"
+    )
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with (
+        os.fdopen(reading, "rb") as reader,
+        subprocess.Popen([sys.executable, *unbuffered, "-c", program], stdout=writing) as child,
+    ):
+        os.close(writing)
+        time.sleep(0.5)
+        assert len(reader.read()) == 1_000_000
+    assert child.returncode == 0
 
 
 def test_a_document_ends_with_a_line_break() -> None:

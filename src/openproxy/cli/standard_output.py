@@ -1,6 +1,7 @@
 """Standard output: UTF-8 whatever the locale, every piece flushed as it is written, and what is wrong with it told."""
 
 import json
+import select
 import sys
 from typing import Any, BinaryIO
 
@@ -14,14 +15,40 @@ class ReaderGone(Exception):
 
 
 def put(stream: BinaryIO, data: bytes) -> None:
-    """Write all of `data` and flush. Raises Unwritable, ReaderGone."""
+    """Write all of `data` and flush, however little the stream takes at a time. Raises Unwritable, ReaderGone.
+
+    An unbuffered stream (PYTHONUNBUFFERED) takes less where a signal comes or the disk fills up, and a stream that
+    another program has made non-blocking takes nothing while its reader is slow.
+    """
+    left = memoryview(data)
     try:
-        stream.write(data)
-        stream.flush()
+        while left:
+            left = left[_written(stream, left) :]
+        while not _flushed(stream):
+            pass
     except BrokenPipeError as error:
         raise ReaderGone from error
     except OSError as error:
         raise Unwritable(f"standard output: {error.strerror or error}") from error
+
+
+def _written(stream: BinaryIO, data: memoryview) -> int:
+    try:
+        count: int | None = stream.write(data)
+    except BlockingIOError as error:
+        count = error.characters_written or None
+    if count is None:
+        select.select([], [stream], [])
+    return count or 0
+
+
+def _flushed(stream: BinaryIO) -> bool:
+    try:
+        stream.flush()
+    except BlockingIOError:
+        select.select([], [stream], [])
+        return False
+    return True
 
 
 class StandardOutput:
