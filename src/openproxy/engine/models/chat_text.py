@@ -88,7 +88,7 @@ class Heading:
     def _named(self, head: str) -> bool:
         """Whether `head` is what stands before the tag in a heading; notes the language."""
         text = head.strip()
-        if not _may_be_heading(head):
+        if "<" in head or not _may_be_heading(head):
             return False
         name = text[len(_HEADING) :].strip()
         if text and not name:
@@ -110,7 +110,7 @@ def _may_be_heading(text: str) -> bool:
     if _TAG.startswith(text) or not rest:
         return _TAG.startswith(text) or _HEADING.startswith(word)
     name, opened, tag = rest.partition("<")
-    named = word == _HEADING and name[0].isspace() and "\n" not in name and len(name) <= _LONGEST_NAME
+    named = word == _HEADING and name[:1].isspace() and "\n" not in name and len(name) <= _LONGEST_NAME
     return named and (not opened or _TAG.startswith(opened + tag))
 
 
