@@ -1,4 +1,6 @@
 import json
+import signal
+import socket
 
 import pytest
 
@@ -6,6 +8,7 @@ from openproxy import errors
 from openproxy.cli import robot
 from openproxy.cli.robot import CommandError
 from openproxy.store.keys import mask
+from support import command
 from support.home import Home, error
 
 
@@ -124,3 +127,20 @@ def test_a_database_that_cannot_be_used(home: Home) -> None:
     (home.folder / "openproxy.sqlite").write_bytes(b"this is no database, and longer than its header" * 100)
     status, told = home.robot("key", "list")
     assert (status, told) == (1, error("other", "The database cannot be opened: file is not a database"))
+
+
+@pytest.mark.parametrize("in_robot", [True, False])
+def test_an_interrupt_is_told(home: Home, in_robot: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        robot_mode = ["--robot"] if in_robot else []
+        process = command.start("media", "combo", "list", "--url", url, *robot_mode, environ=home.environ)
+        connection, _ = silent.accept()
+        with connection:
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    if in_robot:
+        assert (json.loads(stdout), stderr) == (error("interrupted", "interrupted"), b"")
+    else:
+        assert (stdout, stderr) == (b"", b"error: interrupted\n")

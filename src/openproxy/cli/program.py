@@ -26,10 +26,21 @@ COMMANDS = (
 )
 
 
+class Interrupted(Exception):
+    """Ctrl-C: of a KeyboardInterrupt the parser of the arguments would make a status without a word."""
+
+
 class Commands(LazyGroup):
     """The commands of `openproxy`, in the order of its help."""
 
     entries = COMMANDS
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named. Raises Interrupted."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted from error
 
 
 app = typer.Typer(
@@ -144,7 +155,7 @@ def _run(arguments: list[str]) -> int:
                 error.show()  # type: ignore[attr-defined]
             return error.exit_code
         return _fail(robot.CommandError("usage", _words(error)), in_robot=True, quiet=False)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, Interrupted, typer.Abort):
         told = robot.CommandError("interrupted", "interrupted")
         _fail(told, in_robot=asks_for_robot(arguments), quiet=options.quiet)
         return 130
