@@ -154,9 +154,12 @@ async def carry_out(order: Order) -> Outcome:
 
 def main() -> None:
     """Carry out one order after the other until standard input ends."""
-    for line in sys.stdin:
-        outcome = uvloop.run(carry_out(Order(**json.loads(line))))
-        print(json.dumps(asdict(outcome)), flush=True)
+    with open(
+        sys.stdout.fileno(), "w", encoding="utf-8", closefd=False
+    ) as told:  # buffered: else a signal cuts it short
+        for line in sys.stdin:
+            outcome = uvloop.run(carry_out(Order(**json.loads(line))))
+            print(json.dumps(asdict(outcome)), file=told, flush=True)
 
 
 if __name__ == "__main__":
