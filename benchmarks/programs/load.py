@@ -154,9 +154,8 @@ async def carry_out(order: Order) -> Outcome:
 
 def main() -> None:
     """Carry out one order after the other until standard input ends."""
-    with open(
-        sys.stdout.fileno(), "w", encoding="utf-8", closefd=False
-    ) as told:  # buffered: else a signal cuts it short
+    # a file of its own: standard output may be unbuffered, where a signal cuts what is written short
+    with open(sys.stdout.fileno(), "w", encoding="utf-8", closefd=False) as told:
         for line in sys.stdin:
             outcome = uvloop.run(carry_out(Order(**json.loads(line))))
             print(json.dumps(asdict(outcome)), file=told, flush=True)
