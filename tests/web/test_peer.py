@@ -4,11 +4,12 @@ import asyncio
 import socket
 import struct
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 import uvicorn
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openproxy.web import peer
 from openproxy.web.protocol import LEFT, BoundedProtocol
@@ -37,17 +38,23 @@ class Application:
             self.begun.set()
 
 
+@asynccontextmanager
+async def serving(application: ASGIApp) -> AsyncIterator[int]:
+    """The port at which the application is served."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(application, http=BoundedProtocol, lifespan="off", ws="none", log_config=None)
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server._serve([listener]))
+    yield listener.getsockname()[1]
+    server.should_exit = True
+    await running
+
+
 @pytest.fixture
 async def application() -> AsyncIterator[Application]:
     this = Application()
-    listener = socket.create_server(("127.0.0.1", 0))
-    this.port = listener.getsockname()[1]
-    config = uvicorn.Config(this, http=BoundedProtocol, lifespan="off", ws="none", log_config=None)
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server._serve([listener]))
-    yield this
-    server.should_exit = True
-    await serving
+    async with serving(this) as this.port:
+        yield this
 
 
 def connected(port: int) -> socket.socket:
@@ -74,7 +81,7 @@ async def test_a_client_that_goes_while_its_body_is_not_read(application: Applic
     await asyncio.sleep(0.1)
     assert not application.left.is_set()
     go(client)
-    await asyncio.wait_for(application.left.wait(), 1)
+    await asyncio.wait_for(application.left.wait(), 5)
 
 
 async def test_a_client_that_goes_with_another_request_behind(application: Application) -> None:
@@ -82,7 +89,32 @@ async def test_a_client_that_goes_with_another_request_behind(application: Appli
     client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab" + b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
     await application.begun.wait()
     client.close()
-    await asyncio.wait_for(application.left.wait(), 1)
+    await asyncio.wait_for(application.left.wait(), 5)
+
+
+@pytest.mark.parametrize("before", [0, 1, 2])
+@pytest.mark.parametrize("behind", [0, 1, 2])
+async def test_the_request_at_work_hears_of_it_wherever_it_stands(before: int, behind: int) -> None:
+    """Of requests sent one after the other without waiting for an answer, one is at work and the others wait."""
+    begun, heard = asyncio.Event(), asyncio.Event()
+
+    async def waits_for_the_end(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        if scope["method"] == "GET":
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        begun.set()
+        assert (await receive())["type"] == "http.disconnect"
+        heard.set()
+
+    get, post = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab"
+    async with serving(waits_for_the_end) as port:
+        client = connected(port)
+        client.sendall(get * before + post + get * behind)
+        await asyncio.wait_for(begun.wait(), 5)
+        client.close()
+        await asyncio.wait_for(heard.wait(), 5)
 
 
 async def test_a_client_that_stays_is_left_alone(application: Application) -> None:
@@ -91,7 +123,7 @@ async def test_a_client_that_stays_is_left_alone(application: Application) -> No
     await asyncio.sleep(3 * peer.LOOK_SECONDS)
     assert not application.left.is_set()
     client.close()
-    await asyncio.wait_for(application.left.wait(), 1)
+    await asyncio.wait_for(application.left.wait(), 5)
 
 
 async def test_a_client_that_takes_nothing_of_its_answer(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import httptools
-from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
@@ -102,6 +101,14 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._in_head = False
         super().on_headers_complete()
+        if not self.pipeline:
+            self._running = self.cycle
+
+    def on_response_complete(self) -> None:
+        """An answer is complete: the next request begins, where one waits behind it."""
+        if self.pipeline and not self.transport.is_closing():
+            self._running = self.pipeline[-1][0]
+        super().on_response_complete()
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body has come: where nothing waits before it, it goes to the application uncopied."""
@@ -120,10 +127,6 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._in_head = True
         self._head_bytes = 0
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        self._running = cycle
-        super()._start_asgi_task(cycle, app)
 
     def _decline(self, rest: bytes) -> None:
         """Read the request again without its offer: the parser takes what follows such a head for another protocol."""
