@@ -33,7 +33,7 @@ class _State:
     def __init__(self, *, segments: bool) -> None:
         self._segments = segments
         self._deltas = events.Deltas()
-        self._sent = ""
+        self._sent: list[str] = []
         self._count = 0
 
     def of(self, result: Item) -> list[bytes]:
@@ -44,14 +44,14 @@ class _State:
             case Piece(text):
                 return self._delta(text)
             case Transcript():
-                rest = result.text.removeprefix(self._sent) if result.text.startswith(self._sent) else ""
-                last = self._delta(rest)
-                return [*last, sse.frame(events.done(replace(result, text=self._sent))), sse.DONE]
+                sent = "".join(self._sent)
+                last = self._delta(result.text[len(sent) :] if result.text.startswith(sent) else "")
+                return [*last, sse.frame(events.done(replace(result, text="".join(self._sent)))), sse.DONE]
             case Progress():
                 return []
 
     def _delta(self, text: str) -> list[bytes]:
-        self._sent += text
+        self._sent.append(text)
         return [sse.frame(events.delta(text))] if text else []
 
     def _segment(self, segment: Segment) -> list[bytes]:

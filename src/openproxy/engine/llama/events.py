@@ -38,20 +38,31 @@ class Deltas:
     """
 
     def __init__(self) -> None:
-        self.sent = ""
+        self._pieces: list[str] = []
         self._held = ""
+
+    @property
+    def sent(self) -> str:
+        """All that was sent so far, joined: to be asked for at the end, and not with every piece."""
+        return "".join(self._pieces)
+
+    def add(self, text: str) -> None:
+        """Note a piece that is sent as it is."""
+        self._pieces.append(text)
 
     def next(self, text: str) -> str:
         """What can be sent now that `text` was recognised; "" where nothing can."""
-        self._held += text if self.sent or self._held else text.lstrip()
+        self._held += text if self._pieces or self._held else text.lstrip()
         ready = self._held.rstrip()
         self._held = self._held[len(ready) :]
-        self.sent += ready
+        if ready:
+            self.add(ready)
         return ready
 
     def rest(self, whole: str) -> str:
         """What of the whole text was not sent yet; "" where it does not go on from what was sent."""
-        return whole.removeprefix(self.sent) if whole.startswith(self.sent) else ""
+        sent = self.sent
+        return whole[len(sent) :] if whole.startswith(sent) else ""
 
 
 async def frames(results: AsyncIterator[Result]) -> AsyncGenerator[bytes, None]:
@@ -64,11 +75,11 @@ async def frames(results: AsyncIterator[Result]) -> AsyncGenerator[bytes, None]:
                     if text := deltas.next(result.text):
                         yield delta(text)
                 case Piece(text):
-                    deltas.sent += text
+                    deltas.add(text)
                     yield delta(text)
                 case Transcript():
                     if text := deltas.rest(result.text):
-                        deltas.sent += text
+                        deltas.add(text)
                         yield delta(text)
                     yield done(replace(result, text=deltas.sent))
                     yield sse.DONE
