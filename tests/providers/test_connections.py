@@ -1,5 +1,9 @@
 """One request after the other: identical bytes, connections kept, nothing of one account in the next."""
 
+import asyncio
+import socket
+
+import psutil
 import pytest
 from aiohttp import web
 
@@ -7,7 +11,7 @@ from fakes.loopback import serve
 from fakes.recorder import recorder
 from openproxy import providers
 from openproxy.errors import UpstreamError
-from openproxy.providers.http import Client
+from openproxy.providers.http import Client, Limits
 from support.providers import account, asked, spooled, transcribe
 
 
@@ -68,3 +72,35 @@ async def test_ipv6():
     async with recorder(host="::1") as upstream:
         await transcribe(asked("m"), account("selfhosted-stt", f"{upstream.url}/v1"))
     assert upstream.seen[0].path == "/v1/audio/transcriptions"
+
+
+async def holds(port: int, number: int) -> bool:
+    """Whether this process comes to hold so many connections to a port, within five seconds."""
+    for _ in range(250):
+        held = [one for one in psutil.Process().net_connections("tcp4") if one.raddr and one.raddr.port == port]
+        if len(held) == number:
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("given_up", ["by the caller", "for its idleness"])
+async def test_a_call_that_is_given_up_is_let_go_of_at_once(given_up: str):
+    """Also where the upstream reads nothing, so that what was written to it stays where it is."""
+    provider = providers.get("openai")
+    assert provider is not None
+    request = asked("m", audio=spooled(bytes(20_000_000)))
+    limits = Limits(idle=60.0 if given_up == "by the caller" else 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        port = deaf.getsockname()[1]
+        async with Client(limits) as client:
+            call = asyncio.create_task(
+                provider.transcribe(request, account("openai", f"http://127.0.0.1:{port}"), client)
+            )
+            assert await holds(port, 1)
+            await asyncio.sleep(0.2)
+            if given_up == "by the caller":
+                call.cancel()
+            with pytest.raises((asyncio.CancelledError, UpstreamError)):
+                await call
+            assert await holds(port, 0)

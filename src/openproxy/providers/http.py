@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Self
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ConnectionKey
+from aiohttp.tracing import Trace
 from yarl import URL
 
 from openproxy.errors import UpstreamError
@@ -130,11 +130,19 @@ class Client:
 class _Connector(aiohttp.TCPConnector):
     """Lets go of a connection at once where it is given up: an upstream that does not read would hold it open for long."""
 
-    def _release(self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False) -> None:
-        # aiohttp itself would wait until all that is written has been taken
-        if should_close:
-            protocol.abort()
-        super()._release(key, protocol, should_close=should_close)
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout  # noqa: ASYNC109 - aiohttp's
+    ) -> aiohttp.connector.Connection:
+        """A new connection, or one of the pool."""
+        connection = await super().connect(req, traces, timeout)
+        connection.add_callback(partial(_drop_unwritten, connection.transport))
+        return connection
+
+
+def _drop_unwritten(transport: asyncio.Transport | None) -> None:
+    """Close a connection that is let go of with something still to write; aiohttp itself would wait until it is taken."""
+    if transport is not None and transport.get_write_buffer_size() > 0:
+        transport.abort()
 
 
 class Answer:
