@@ -131,7 +131,10 @@ class _Connector(aiohttp.TCPConnector):
     """Lets go of a connection at once where it is given up: an upstream that does not read would hold it open for long."""
 
     async def connect(
-        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout  # noqa: ASYNC109 - aiohttp's
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's
     ) -> aiohttp.connector.Connection:
         """A new connection, or one of the pool."""
         connection = await super().connect(req, traces, timeout)
