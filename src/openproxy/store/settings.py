@@ -1,7 +1,7 @@
 """Settings that hold for every process on the database."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict, Unpack
 
 from sqlalchemy import Row, delete, insert, select
@@ -44,14 +44,14 @@ class Changes(TypedDict, total=False):
     formats: Formats | None
 
 
-WIRE_NAMES = {
+_WIRE_NAMES = {
     "require_login": "requireLogin",
     "max_upload_bytes": "maxUploadBytes",
     "upload_idle_seconds": "uploadIdleSeconds",
     "usage_days": "usageDays",
     "formats": "formats",
 }
-"""Field -> its name in JSON."""
+"""Field -> its name in JSON, which errors use."""
 
 
 @repository
@@ -84,15 +84,10 @@ def from_rows(rows: Iterable[Row[Any]]) -> Settings:
     return Settings(**{row.name: row.value for row in rows if row.name in known})
 
 
-def to_wire(values: Settings) -> dict[str, Any]:
-    """The settings under their names in JSON."""
-    return {WIRE_NAMES[name]: value for name, value in asdict(values).items()}
-
-
 def _check(name: str, value: object) -> None:
-    if name not in WIRE_NAMES:
+    if name not in _WIRE_NAMES:
         raise BadRequest(f"There is no setting {name}", param=name)
-    wire = WIRE_NAMES[name]
+    wire = _WIRE_NAMES[name]
     if value is None:
         return
     if name == "require_login" and not isinstance(value, bool):

@@ -1,6 +1,7 @@
 """/api/settings: what holds for every process on the database (contracts/gateway.md, section 1.7)."""
 
-from typing import Annotated, Literal
+from dataclasses import asdict
+from typing import Annotated, Literal, cast
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt
 from pydantic.alias_generators import to_camel
@@ -55,13 +56,7 @@ class SettingsView(Told):
     @classmethod
     def of(cls, settings: Settings) -> "SettingsView":
         """All of them."""
-        return cls(
-            require_login=settings.require_login,
-            max_upload_bytes=settings.max_upload_bytes,
-            upload_idle_seconds=settings.upload_idle_seconds,
-            usage_days=settings.usage_days,
-            formats=settings.formats,
-        )
+        return cls(**asdict(settings))
 
 
 class RequireLogin(Told):
@@ -98,15 +93,5 @@ async def require_login(store: Opened) -> RequireLogin:
 
 
 async def _change(store: Store, asked: SettingsChanges) -> SettingsView:
-    changes: Changes = {}
-    if "require_login" in asked.model_fields_set:
-        changes["require_login"] = asked.require_login
-    if "max_upload_bytes" in asked.model_fields_set:
-        changes["max_upload_bytes"] = asked.max_upload_bytes
-    if "upload_idle_seconds" in asked.model_fields_set:
-        changes["upload_idle_seconds"] = asked.upload_idle_seconds
-    if "usage_days" in asked.model_fields_set:
-        changes["usage_days"] = asked.usage_days
-    if "formats" in asked.model_fields_set:
-        changes["formats"] = asked.formats
+    changes = cast("Changes", asked.model_dump(exclude_unset=True))
     return SettingsView.of(await store.settings.update(**changes))

@@ -1,5 +1,6 @@
 """/api/usage: what was transcribed, by provider and model, and the latest transcriptions one by one."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -31,17 +32,7 @@ class Sum(Told):
     @classmethod
     def of(cls, summary: Summary) -> "Sum":
         """All of it."""
-        return cls(
-            provider=summary.provider,
-            model=summary.model,
-            requests=summary.requests,
-            succeeded=summary.succeeded,
-            failed=summary.requests - summary.succeeded,
-            attempts=summary.attempts,
-            audio_seconds=summary.audio_seconds,
-            bytes=summary.bytes,
-            mean_latency=summary.mean_latency,
-        )
+        return cls(failed=summary.requests - summary.succeeded, **asdict(summary))
 
 
 class Row(Told):
@@ -62,19 +53,7 @@ class Row(Told):
     @classmethod
     def of(cls, row: Usage) -> "Row":
         """All of it."""
-        return cls(
-            request_id=row.request_id,
-            ended_at=moment(datetime.fromtimestamp(row.at, UTC)),
-            provider=row.provider,
-            model=row.model,
-            status=row.status,
-            attempts=row.attempts,
-            bytes=row.bytes,
-            latency=row.latency,
-            audio_seconds=row.audio_seconds,
-            connection_id=row.connection_id,
-            key_id=row.key_id,
-        )
+        return cls(ended_at=moment(datetime.fromtimestamp(row.at, UTC)), **asdict(row))
 
 
 class UsageView(Told):
