@@ -5,24 +5,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from openproxy.errors import BadRequest, UploadTooLarge
-from openproxy.upload import Field
+from openproxy.upload import LIST_FIELDS, Field
 
 MOST_BYTES = 16 * 1024 * 1024
 """Of all fields together, which are held in memory."""
 
-LISTS = frozenset(
-    {
-        "timestamp_granularities",
-        "include",
-        "known_speaker_names",
-        "known_speaker_references",
-        "languages",
-        "keywords",
-    }
-)
-"""Every value counts; of any other name the last one does (contracts/gateway.md, section 1.4)."""
-
-_TEXTS = LISTS | {
+_TEXTS = LIST_FIELDS | {
     "model",
     "language",
     "prompt",
@@ -49,10 +37,13 @@ def decoded(name: str, value: bytes) -> str:
 
 
 def effective(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """The fields that count, in the order received: none that is blank, each single-valued one with its last value."""
+    """The fields that count, in the order received: none that is blank, each single-valued one with its last value.
+
+    (contracts/gateway.md, section 1.4.)
+    """
     kept: dict[tuple[str, int], Field] = {}
     for number, (name, value) in enumerate(fields):
-        several = _plain(name) in LISTS
+        several = _plain(name) in LIST_FIELDS
         place = (name, number if several else -1)
         # written again at its end, so that the order is that of the values which count
         kept.pop(place, None)
