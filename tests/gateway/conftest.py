@@ -1,4 +1,4 @@
-"""Gateways that have not been used before, and quick polls."""
+"""Gateways that have not been used before, an upstream that is watched, and quick polls."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ import pytest
 
 from openproxy.providers import assemblyai
 from support import gateway_server
+from support.uploads import Watched, serving
 
 
 @pytest.fixture
@@ -13,6 +14,15 @@ def new_gateway(tmp_path) -> Iterator[gateway_server.Gateway]:
     """One that has not been used before."""
     with gateway_server.running(tmp_path / "data") as running:
         yield running
+
+
+@pytest.fixture
+def watched(gateway):
+    """An upstream behind selfhosted-stt that reads whatever comes."""
+    this = Watched()
+    with serving(this.read_all) as this.url:
+        gateway.connect("selfhosted-stt", this.url)
+        yield this
 
 
 @pytest.fixture(autouse=True)
