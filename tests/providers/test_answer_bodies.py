@@ -104,7 +104,7 @@ async def test_a_stream_that_stalls_or_breaks_raises():
     async with raw.answering(EVENT_STREAM + b"data: 1\n\n", b"never", pause=5) as url, Client(QUICK) as client:
         chunks = aiter(await streamed(url, client))
         assert await anext(chunks) == b"data: 1\n\n"
-        with pytest.raises(UpstreamError, match=r"^Request failed: no byte for 0\.15 s$"):
+        with pytest.raises(UpstreamError, match=r"^Request failed: no byte for 0\.4 s$"):
             await anext(chunks)
 
 
@@ -120,4 +120,4 @@ async def test_a_stream_that_is_never_read_can_be_closed():
     async with raw.raw(script) as url, Client() as client:
         body = await streamed(url, client)
         body.close()
-        await asyncio.wait_for(ended.wait(), 1)
+        await asyncio.wait_for(ended.wait(), 10)

@@ -10,7 +10,7 @@ from openproxy.upload import TranscriptionRequest
 from support.providers import SECRET, account, asked, transcribe
 
 SMALL = Limits(connect=5, idle=5, answer_bytes=10_000)
-QUICK = Limits(connect=5, idle=0.15, answer_bytes=10_000)
+QUICK = Limits(connect=5, idle=0.4, answer_bytes=10_000)
 """For tests of what is slow."""
 ALL = pytest.mark.parametrize("provider", list(PROVIDERS))
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
