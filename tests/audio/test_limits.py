@@ -171,11 +171,11 @@ def test_three_bombs_at_once_cost_neither_time_nor_memory(limits):
 
 def test_one_hertz_costs_little():
     """Each sample becomes a second: 25 MiB of them would be ten months."""
-    start = time.monotonic()
+    start = time.thread_time()
     code, message = refusal(wav(bytes(4 * 1024 * 1024), rate=1), FOUR_HOURS)
     assert (code, message) == ("audio_too_long", "audio is 2097152.0 seconds long, maximum is 14400 seconds")
     assert decoded_seconds(wav(bytes(800), rate=1), TEN_MINUTES) == 400.0
-    assert time.monotonic() - start < 3.0
+    assert time.thread_time() - start < 3.0
 
 
 def test_memory_does_not_grow_with_the_length(tmp_path):

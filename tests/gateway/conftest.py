@@ -1,4 +1,4 @@
-"""Gateways that have not been used before, an upstream that is watched, and quick polls."""
+"""Gateways that have not been used before, upstreams that are watched, and quick polls."""
 
 from collections.abc import Iterator
 
@@ -23,6 +23,14 @@ def watched(gateway):
     with serving(this.read_all) as this.url:
         gateway.connect("selfhosted-stt", this.url)
         yield this
+
+
+@pytest.fixture
+def echo(gateway, upstream):
+    """A recorder behind selfhosted-stt."""
+    heard = upstream()
+    gateway.connect("selfhosted-stt", heard.url)
+    return heard
 
 
 @pytest.fixture(autouse=True)

