@@ -379,5 +379,8 @@ def test_help_and_version() -> None:
     command = [sys.executable, "-m", "openproxy.engine.main"]
     helped = subprocess.run([*command, "-h"], capture_output=True, text=True, check=True, env={"COLUMNS": "200"})
     assert "Example: openproxy-engine -m base --api openai --port 8080" in helped.stdout
+    narrow = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True, env={"COLUMNS": "60"})
+    assert "OPENPROXY_ENGINE_API_KEY]" in narrow.stdout  # whole, to be copied
+    assert "<debug|info|warning|error>" in narrow.stdout
     version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
     assert version.stdout == "openproxy-engine 0.1.0\n"

@@ -17,7 +17,10 @@ Then: curl http://127.0.0.1:8080/v1/audio/transcriptions -F file=@speech.wav
 """
 
 _command = typer.Typer(
-    add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
