@@ -375,6 +375,16 @@ def test_what_cannot_start_says_why(arguments: tuple[str, ...], said: str) -> No
     assert "Traceback" not in ended.stderr
 
 
+def test_an_engine_without_its_packages_names_the_command_that_installs_them() -> None:
+    code = "import sys; sys.modules['av'] = None; from openproxy.engine.main import main; main()"
+    command = [sys.executable, "-c", code, "--port", "0", "-m", "http://127.0.0.1:9"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stderr == (
+        "openproxy-engine: the local engine is not installed (av is missing): pip install 'openproxy-stt[engine]'\n"
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+
+
 def test_help_and_version() -> None:
     command = [sys.executable, "-m", "openproxy.engine.main"]
     helped = subprocess.run([*command, "-h"], capture_output=True, text=True, check=True, env={"COLUMNS": "200"})

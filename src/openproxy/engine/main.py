@@ -137,11 +137,17 @@ def serve(
     from openproxy import logs
     from openproxy.engine import settings
     from openproxy.engine.models.chat import ChatSettings
+    from openproxy.engine.models.load import require_audio
     from openproxy.engine.server import serve as run
     from openproxy.engine.worker import WorkerSettings, default_parallel
     from openproxy.engine.worker_messages import ModelSettings
+    from openproxy.errors import ModelUnusable
 
     logs.setup(log_level)
+    try:
+        require_audio()
+    except ModelUnusable as error:
+        sys.exit(f"openproxy-engine: {error.message}")
     if until_stdin_ends:
         threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
     engine = settings.EngineSettings(

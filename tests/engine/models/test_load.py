@@ -167,14 +167,22 @@ def test_identifying_imports_nothing_heavy() -> None:
     assert result.stdout == "[]\n"
 
 
-def test_the_extra_is_named_where_the_engine_is_missing() -> None:
+@pytest.mark.parametrize(
+    ("package", "reference"),
+    [
+        ("faster_whisper", "tiny.en"),
+        ("av", "tiny.en"),
+        ("av", "http://127.0.0.1:9"),
+        ("numpy", str(Path(__file__).parents[2] / "data" / "models" / "digits" / "gguf")),
+    ],
+)
+def test_the_extra_is_named_where_the_engine_is_missing(package: str, reference: str) -> None:
     code = (
-        "import sys; sys.modules['faster_whisper'] = None; from openproxy.engine.models.load import load\n"
-        "try: load('tiny.en')\n"
+        f"import sys; sys.modules[{package!r}] = None; from openproxy.engine.models.load import load\n"
+        f"try: load({reference!r})\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == (
-        "ModelUnusable the local engine is not installed (faster_whisper is missing): "
-        "pip install 'openproxy-stt[engine]'\n"
+        f"ModelUnusable the local engine is not installed ({package} is missing): pip install 'openproxy-stt[engine]'\n"
     )

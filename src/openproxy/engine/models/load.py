@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -53,6 +54,13 @@ class Found:
     """Its repository on the hub."""
 
 
+def require_audio() -> None:
+    """Raise ModelUnusable where a package is missing with which every model, of whatever kind, gets its audio."""
+    for package in ("av", "numpy"):
+        if find_spec(package) is None:
+            raise _not_installed(package)
+
+
 def identify(reference: str) -> Found:
     """Say what a reference stands for, by the files where they are here. Loads nothing, asks nobody.
 
@@ -98,13 +106,14 @@ def load(
     instead, or what to install.
     """
     found = identify(reference)
+    require_audio()
     chat = chat or ChatSettings()
     if found.source == "url" or found.kind in _CHAT:
         return _chat_model(reference, found.kind, chat, threads=threads, parallel=parallel, seed=seed)
     try:
         from openproxy.engine.models.whisper import WhisperTranscriber
     except ImportError as error:
-        raise ModelUnusable(f"the local engine is not installed ({error.name} is missing): {ENGINE_COMMAND}") from error
+        raise _not_installed(error.name) from error
     folder = _folder(reference, found, progress)
     kind = inspect(folder).kind
     if kind in _CHAT:
@@ -120,6 +129,10 @@ def load(
         device=device,
         seed=seed,
     )
+
+
+def _not_installed(package: str | None) -> ModelUnusable:
+    return ModelUnusable(f"the local engine is not installed ({package} is missing): {ENGINE_COMMAND}")
 
 
 def _chat_model(
