@@ -243,6 +243,21 @@ class TestEveryAnswer:
         assert answer.json()["error"]["type"] == "not_found_error"
 
     @pytest.mark.parametrize(
+        ("method", "path", "advice"),
+        [
+            ("POST", "/audio/transcriptions", "use POST /v1/audio/transcriptions"),
+            ("POST", "/v1/audio/transcriptions/audio/transcriptions", "use POST /v1/audio/transcriptions"),
+            ("GET", "/api.example/audio/translations", "use POST /v1/audio/translations"),
+            ("GET", "/models", "use GET /v1/models"),
+            ("POST", "/inference", "GET /v1 lists the routes"),
+            ("POST", "/v1/audio/speech", "GET /v1 lists the routes"),
+        ],
+    )
+    def test_a_path_that_is_none_is_told_what_is(self, gateway, method, path, advice):
+        answer = httpx.request(method, gateway.url + path, headers=BEARER)
+        assert error(answer) == (404, f"There is no route {method} {path}; {advice}")
+
+    @pytest.mark.parametrize(
         ("method", "path", "allowed"),
         [
             ("GET", ROUTE, "POST"),

@@ -158,7 +158,7 @@ class App:
             await exchange.reply(200, services.metrics.text(), metrics.CONTENT_TYPE)
             return
         if not path.startswith(_BELOW):
-            raise NotFound(f"There is no route {method} {path}", code="not_found")
+            raise _no_route(method, path)
         snapshot = await services.store.snapshot()
         caller = services.guard.protected(exchange, snapshot)
         await _protected(services, exchange, snapshot, caller, method, path)
@@ -182,11 +182,18 @@ async def _protected(
         return
     prefix = next((prefix for prefix in reversed(PREFIXES) if path.startswith(prefix + _MODELS)), None)
     if prefix is None:
-        raise NotFound(f"There is no route {method} {path}", code="not_found")
+        raise _no_route(method, path)
     if method == "GET":
         await models.one(exchange, snapshot, path.removeprefix(prefix + _MODELS))
     else:
         await _not_allowed(exchange, "GET")
+
+
+def _no_route(method: str, path: str) -> NotFound:
+    """What to call instead: a client whose base address lacks the prefix, or has more than it, is told the whole path."""
+    meant = next((f"{allowed} /v1{end}" for end, (allowed, _) in _PROTECTED.items() if path.endswith(end)), None)
+    advice = f"use {meant}" if meant else "GET /v1 lists the routes"
+    return NotFound(f"There is no route {method} {path}; {advice}", code="not_found")
 
 
 async def _not_allowed(exchange: Exchange, allowed: str) -> None:
