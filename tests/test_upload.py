@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openproxy.upload import CHUNK_BYTES, MEMORY_BYTES, Spooled, TranscriptionRequest, Upload
+from openproxy.upload import CHUNK_BYTES, MEMORY_BYTES, Kept, TranscriptionRequest, Upload
 
 
 def filled(folder: Path, *blocks: bytes) -> Upload:
@@ -106,7 +106,7 @@ def test_it_is_deleted_when_writing_is_broken_off(tmp_path: Path) -> None:
 async def test_a_spooled_recording_reads_the_same_each_time(tmp_path: Path, size: int) -> None:
     data = bytes(number % 251 for number in range(size))
     with filled(tmp_path, data) as upload:
-        recording = Spooled(upload)
+        recording = Kept(upload.source)
         assert (recording.size, recording.reopenable, tuple(recording.late_fields())) == (size, True, ())
         for _ in range(2):
             pieces = [piece async for piece in recording.chunks()]
@@ -120,7 +120,7 @@ def open_below(folder: Path) -> list[str]:
 
 async def test_a_reader_that_is_left_early_is_closed(tmp_path: Path) -> None:
     with filled(tmp_path, bytes(3 * 1024 * 1024)) as upload:
-        chunks = Spooled(upload).chunks()
+        chunks = Kept(upload.source).chunks()
         assert len(await anext(chunks)) == CHUNK_BYTES
         before = open_below(tmp_path)
         await chunks.aclose()
@@ -138,7 +138,7 @@ async def test_the_last_value_of_a_field_counts_and_lists_keep_all(tmp_path: Pat
         ("prompt", "  "),
     )
     with filled(tmp_path, b"x") as upload:
-        request = TranscriptionRequest("whisper-1", Spooled(upload), fields=fields)
+        request = TranscriptionRequest("whisper-1", Kept(upload.source), fields=fields)
     assert request.value("language") == "es"
     assert request.value("prompt") is None
     assert request.value("temperature") is None

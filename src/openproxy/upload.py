@@ -143,31 +143,28 @@ class Recording(Protocol):
         """The form fields that followed the file in the client's body: complete once `chunks` is used up."""
 
 
-class Spooled:
-    """A finished Upload as a Recording: its size is known and it can be read as often as needed.
+class Kept:
+    """A Recording that is whole, in memory or in a file: its size is known and it can be read as often as needed.
 
-    `late` are the fields that followed the file, where an earlier attempt has sent them behind it as well.
+    `late` are the fields that followed the file, where an earlier attempt has sent them behind it as well. Raises OSError
+    where there is no such file.
     """
 
     reopenable = True
 
-    def __init__(self, upload: Upload, late: Sequence[Field] = ()):
-        self._upload = upload
+    def __init__(self, source: bytes | Path, late: Sequence[Field] = ()):
+        self._source = source
         self._late = tuple(late)
-
-    @property
-    def size(self) -> int:
+        self.size = len(source) if isinstance(source, bytes) else source.stat().st_size
         """Bytes."""
-        return self._upload.size
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """What is in memory in one piece; from a file, read off the event loop, pieces of at most CHUNK_BYTES."""
-        source = self._upload.source
-        if isinstance(source, bytes):
-            if source:
-                yield source
+        if isinstance(self._source, bytes):
+            if self._source:
+                yield self._source
             return
-        reader = await asyncio.to_thread(self._upload.open)
+        reader = await asyncio.to_thread(self._source.open, "rb")
         try:
             while piece := await asyncio.to_thread(reader.read, CHUNK_BYTES):
                 yield piece

@@ -6,9 +6,8 @@ from fakes import speech
 from fakes.recorder import recorder
 from openproxy.errors import BadRequest, UpstreamError
 from openproxy.gateway import local, services
-from openproxy.gateway.asked import Asked
 from openproxy.store import Access
-from openproxy.upload import Upload
+from openproxy.upload import Kept, TranscriptionRequest
 from support.gateway_server import AUDIO
 
 ANSWER = {
@@ -27,22 +26,17 @@ async def running(tmp_path):
         yield opened
 
 
-@pytest.fixture
-def upload():
-    with Upload("a.wav") as made:
-        made.write(AUDIO)
-        made.finish()
-        yield made
+def asked(model, *fields, task="transcribe") -> TranscriptionRequest:
+    return TranscriptionRequest(model, Kept(AUDIO), "a.wav", None, fields, task, rendered=True)
 
 
-async def test_a_transcript_from_the_second_account(running, upload):
+async def test_a_transcript_from_the_second_account(running):
     async with recorder((503, {"error": "busy"}), ANSWER) as heard:
         for number in (1, 2):
             await running.store.connections.add(
                 "groq", f"account {number}", api_key=f"secret-{number}", data={"baseUrl": heard.url}
             )
-        asked = Asked("groq/whisper-large-v3", "a.wav", None, (("response_format", "srt"),))
-        transcript = await local.transcribe(running, asked, upload)
+        transcript = await local.transcribe(running, asked("groq/whisper-large-v3", ("response_format", "srt")))
     assert transcript.text == speech.TEXT
     assert [segment.start for segment in transcript.segments] == [0.1, 2.0]
     assert [AUDIO in seen.body for seen in heard.seen] == [True, True]
@@ -51,16 +45,16 @@ async def test_a_transcript_from_the_second_account(running, upload):
     assert (row.provider, row.status, row.attempts, row.bytes, row.audio_seconds) == ("groq", 200, 2, len(AUDIO), 3.5)
 
 
-async def test_what_cannot_be_served(running, upload):
+async def test_what_cannot_be_served(running):
     with pytest.raises(BadRequest, match="No credentials for provider: groq"):
-        await local.transcribe(running, Asked("groq/x", "a.wav", None, ()), upload)
+        await local.transcribe(running, asked("groq/x"))
     with pytest.raises(BadRequest, match="Provider 'deepgram' does not support audio/translations"):
-        await local.transcribe(running, Asked("dg/nova-3", "a.wav", None, ()), upload, task="translate")
+        await local.transcribe(running, asked("dg/nova-3", task="translate"))
 
 
-async def test_what_the_last_account_says(running, upload):
+async def test_what_the_last_account_says(running):
     async with recorder((401, {"error": "no such key"})) as heard:
         await running.store.connections.add("groq", "one", api_key="secret-1", data={"baseUrl": heard.url})
         with pytest.raises(UpstreamError, match="no such key") as caught:
-            await local.transcribe(running, Asked("groq/x", "a.wav", None, ()), upload)
+            await local.transcribe(running, asked("groq/x"))
     assert caught.value.status == 401

@@ -14,7 +14,7 @@ from fakes.loopback import serve
 from fakes.recorder import recorder
 from openproxy.errors import BadRequest, UpstreamError
 from openproxy.transcript import Segment, Transcript, Usage, Word
-from openproxy.upload import Spooled, Upload
+from openproxy.upload import Kept, Upload
 from support.providers import AUDIO, SECRET, account, asked, transcribe
 
 STUBS = Path(__file__).parents[1] / "data" / "upstreams"
@@ -180,7 +180,7 @@ async def test_a_large_recording_is_never_in_memory_as_a_whole():
         tracemalloc.start()
         try:
             async with raw.raw(script) as url:
-                await transcribe(asked("gemini-2.5-flash", audio=Spooled(upload)), account("gemini", url))
+                await transcribe(asked("gemini-2.5-flash", audio=Kept(upload.source)), account("gemini", url))
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from openproxy import providers
 from openproxy.providers.http import Client, Limits
 from openproxy.providers.replies import Reply
-from openproxy.upload import Connection, Field, Spooled, TranscriptionRequest, Upload
+from openproxy.upload import Connection, Field, Kept, TranscriptionRequest, Upload
 
 AUDIO = b"RIFF\x00--\r\n" + bytes(range(256)) * 3
 SECRET = "test-key-0123456789abcdef"
@@ -30,18 +30,18 @@ class Passing:
         return self._late
 
 
-def spooled(data: bytes = AUDIO, late: Sequence[Field] = ()) -> Spooled:
+def spooled(data: bytes = AUDIO, late: Sequence[Field] = ()) -> Kept:
     """`data` as a finished upload."""
     upload = Upload()
     upload.write(data)
     upload.finish()
-    return Spooled(upload, late)
+    return Kept(upload.source, late)
 
 
 def asked(
     model: str,
     *fields: Field,
-    audio: Spooled | Passing | None = None,
+    audio: Kept | Passing | None = None,
     filename: str = "clip.wav",
     content_type: str | None = None,
     rendered: bool = False,

@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-import secrets
 import threading
-import time
-from collections.abc import AsyncIterator, Collection, Coroutine, Generator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Coroutine, Generator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -15,24 +14,21 @@ from urllib.parse import quote
 from openproxy import media_types
 from openproxy.cli.client import Target
 from openproxy.engine.models import Item, ModelFacts, Options
-from openproxy.errors import OpenProxyError, UpstreamError
-from openproxy.gateway import fallback
-from openproxy.gateway.auth import Caller
-from openproxy.gateway.call import Call
-from openproxy.gateway.planning import plan
+from openproxy.errors import OpenProxyError
+from openproxy.gateway import local
 from openproxy.gateway.services import Services, Settings, running
 from openproxy.gateway.transcriptions import FORMATS
 from openproxy.providers import bodies, openai_answers
 from openproxy.providers.http import Client
-from openproxy.transcript import Task, Transcript, whole
-from openproxy.upload import CHUNK_BYTES, Connection, Field, TranscriptionRequest
+from openproxy.transcript import Task, Transcript
+from openproxy.upload import Connection, Field, Kept, TranscriptionRequest
 
 _TIMED = ("srt", "vtt", "verbose_json")
-_BAD_REQUEST, _INTERNAL = 400, 500
+_BAD_REQUEST = 400
 
 
-class ProviderModel:
-    """The model `provider/model`, asked on an event loop in a thread of its own. Made by `here` and `at`."""
+class ProviderModel(ABC):
+    """The model `provider/model`, asked on an event loop in a thread of its own."""
 
     facts: ModelFacts | None = None
 
@@ -81,8 +77,9 @@ class ProviderModel:
     async def _may_tell_times(self) -> bool:
         return True
 
+    @abstractmethod
     async def _transcribe(self, request: TranscriptionRequest) -> Transcript:
-        raise TypeError(f"{type(self).__name__} does not say how {request.model} is asked")
+        """The answer to one request."""
 
 
 class Here(ProviderModel):
@@ -97,22 +94,7 @@ class Here(ProviderModel):
             raise
 
     async def _transcribe(self, request: TranscriptionRequest) -> Transcript:
-        services = self._services
-        call = Call(f"cli_{secrets.token_hex(16)}", Caller(), audio_bytes=request.audio.size or 0)
-        begun, status = time.monotonic(), _INTERNAL
-        try:
-            planned = plan(await services.store.snapshot(), request.model, request.task, call)
-            again = _Again(replace(request, model=planned.model))
-            reply = await fallback.walk(services, planned.entry, planned.accounts, again, call)
-            status = 200
-        except OpenProxyError as error:
-            status = error.status
-            raise
-        finally:
-            services.note(call, status, time.monotonic() - begun)
-        if not isinstance(reply.answer, Transcript):
-            raise UpstreamError(502, f"{planned.entry.name} gave no transcript")
-        return whole(reply.answer)
+        return await local.transcribe(self._services, request)
 
 
 class There(ProviderModel):
@@ -158,44 +140,6 @@ class There(ProviderModel):
     @property
     def _authorization(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._target.key}"} if self._target.key else {}
-
-
-class Kept:
-    """A recording in a file or in memory, to be read as often as needed."""
-
-    reopenable = True
-
-    def __init__(self, source: Path | bytes):
-        self._source = source
-        self.size: int | None = len(source) if isinstance(source, bytes) else source.stat().st_size
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """All its bytes, in pieces of at most CHUNK_BYTES; a file is read off the event loop."""
-        if isinstance(self._source, bytes):
-            for start in range(0, len(self._source), CHUNK_BYTES):
-                yield self._source[start : start + CHUNK_BYTES]
-            return
-        reader = await asyncio.to_thread(self._source.open, "rb")
-        try:
-            while piece := await asyncio.to_thread(reader.read, CHUNK_BYTES):
-                yield piece
-        finally:
-            reader.close()
-
-    def late_fields(self) -> Sequence[Field]:
-        """None: every field is known from the beginning."""
-        return ()
-
-
-class _Again:
-    """The same request for every account."""
-
-    def __init__(self, request: TranscriptionRequest):
-        self._request = request
-
-    async def request(self) -> TranscriptionRequest:
-        """See `fallback.Source`."""
-        return self._request
 
 
 def _fields(options: Options, formats: Collection[str]) -> list[Field]:

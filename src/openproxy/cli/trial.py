@@ -12,7 +12,7 @@ from openproxy.providers.catalog import PROVIDERS, Entry
 from openproxy.providers.http import Client
 from openproxy.store import Store
 from openproxy.store.connections import StoredConnection
-from openproxy.upload import Spooled, TranscriptionRequest, Upload
+from openproxy.upload import Kept, TranscriptionRequest, Upload
 
 _RATE = 16_000
 _MODEL_ELSEWHERE = "whisper-1"
@@ -40,7 +40,7 @@ async def attempt(store: Store, stored: StoredConnection, model: str | None = No
     with Upload("silence.wav") as upload:
         upload.write(_silence())
         upload.finish()
-        request = TranscriptionRequest(chosen, Spooled(upload), "silence.wav", "audio/wav", rendered=True)
+        request = TranscriptionRequest(chosen, Kept(upload.source), "silence.wav", "audio/wav", rendered=True)
         async with Client() as client:
             try:
                 await provider.transcribe(request, await fallback.opened(store, stored), client)

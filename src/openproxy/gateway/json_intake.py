@@ -10,7 +10,7 @@ from openproxy.gateway.asked import Asked
 from openproxy.gateway.exchange import Exchange
 from openproxy.gateway.json_audio import AUDIO, Base64Writer, JsonAudio
 from openproxy.media_types import DEFAULT_NAME
-from openproxy.upload import Field, Recording, Spooled
+from openproxy.upload import Field, Kept, Recording
 
 _NO_FIELDS = (AUDIO, "model", "file_name", "provider")
 """Members that are read here, and the one that the specification has ignored."""
@@ -72,10 +72,10 @@ class JsonIntake:
     async def finish(self) -> None:
         """See `Intake`."""
 
-    def spooled(self) -> Spooled:
+    def spooled(self) -> Kept:
         """See `Intake`."""
         self._audio.upload.finish()
-        return Spooled(self._audio.upload)
+        return Kept(self._audio.upload.source)
 
     def late(self) -> Sequence[Field]:
         """See `Intake`."""

@@ -13,7 +13,7 @@ from openproxy.gateway.asked import Asked, Superseded
 from openproxy.gateway.backlog import Backlog
 from openproxy.gateway.exchange import Exchange
 from openproxy.media_types import DEFAULT_NAME
-from openproxy.upload import Field, Spooled, Upload
+from openproxy.upload import Field, Kept, Upload
 from openproxy.web import multipart_body
 from openproxy.web.multipart_body import PartBegin, PartData, PartEnd
 
@@ -89,12 +89,12 @@ class MultipartIntake:
         while not self.complete:
             await self._advance()
 
-    def spooled(self) -> Spooled:
+    def spooled(self) -> Kept:
         """See `Intake`."""
         if self._upload is None:
             raise ValueError("the recording was not kept")
         self._upload.finish()
-        return Spooled(self._upload)
+        return Kept(self._upload.source)
 
     def late(self) -> Sequence[Field]:
         """See `Intake`."""
