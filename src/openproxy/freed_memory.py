@@ -16,10 +16,10 @@ _ONE_BYTES = 1 * 1024 * 1024
 """A buffer of this size and more is given back at once."""
 
 
-def hold_little() -> None:
-    """Let threads share what is freed, two stores in all instead of one for each; at the start of a process."""
+def hold_little(stores: int = 2) -> None:
+    """Let threads share what is freed, in so many stores instead of one for each; at the start of a process."""
     if _mallopt is not None:
-        _mallopt(_ARENA_MAX, 2)
+        _mallopt(_ARENA_MAX, stores)
 
 
 def hold_some() -> None:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import uvicorn
 
-from openproxy import logs, spool
+from openproxy import freed_memory, logs, spool
 from openproxy.engine.app import App
 from openproxy.engine.settings import EngineSettings
 from openproxy.engine.worker import Worker, WorkerSettings
@@ -37,6 +37,7 @@ def serve(host: str, port: int, settings: EngineSettings, model: ModelSettings, 
     except OSError as error:
         print(f"openproxy-engine: cannot listen on {host} port {port}: {error.strerror}", file=sys.stderr)  # noqa: T201
         return 1
+    freed_memory.hold_little(stores=1)
     spool.sweep()
     worker = Worker(model, limits)
     config = uvicorn.Config(
