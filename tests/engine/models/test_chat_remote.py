@@ -113,6 +113,23 @@ def test_a_server_without_a_list_takes_the_model_that_is_named(server: ChatServe
         remote(server)
 
 
+@pytest.mark.parametrize("size", [-5, 0, True, "4096", 4096.5, None, [4096]])
+def test_a_context_that_is_no_number_of_tokens_is_unknown(server: ChatServer, size: object) -> None:
+    for more in ({"max_model_len": size}, {"meta": {"n_ctx": size}}):
+        server.pages["/v1/models"] = (200, listed("stub", owned_by="vllm", **more))
+        assert remote(server).context is None
+
+
+@pytest.mark.parametrize("name", [None, "", 7, True, ["stub"]])
+def test_a_model_without_a_name_is_unknown(server: ChatServer, name: object) -> None:
+    server.pages["/v1/models"] = (200, {"data": [{"id": name}]})
+    with pytest.raises(ModelUnusable, match=r"it does not say which it has$"):
+        remote(server)
+    assert remote(server, suffix="#any").name == "any"
+    server.pages["/v1/models"] = (200, {"data": [{"id": name}, {"id": "stub"}]})
+    assert remote(server).name == "stub"
+
+
 # What the server is
 
 
@@ -288,6 +305,23 @@ def test_a_server_that_does_not_stream_is_read_as_well(server: ChatServer) -> No
     text, end = asked(remote(server))
     assert text == "The tag is written <asr_text> in the manual."
     assert end == Finish("stop", Usage(90, 12))
+
+
+def test_the_end_mark_ends_an_answer_that_has_no_reason(server: ChatServer) -> None:
+    *texts, _, counts = spoken("seven ", "eight")
+    chat = remote(server)
+    server.answer = lambda exchange: exchange.send_events(*texts, counts)
+    assert asked(chat) == ("seven eight", Finish("stop", Usage(90, 12)))
+    server.answer = lambda exchange: exchange.send_events(*texts)
+    assert asked(chat) == ("seven eight", Finish("stop", Usage(output_tokens=2)))
+    assert transcribed(chat)[1].text == "seven eight"
+
+
+def test_the_end_mark_says_nothing_of_an_answer_that_has_not_begun(server: ChatServer) -> None:
+    server.answer = lambda exchange: exchange.send_events(*spoken("seven")[:1])
+    with pytest.raises(UpstreamError, match="before the answer was complete") as caught:
+        asked(remote(server))
+    assert caught.value.status == 502
 
 
 # Case B20: what is answered is not yet a transcript

@@ -148,11 +148,6 @@ BREAKS: list[tuple[Answer, int, str]] = [
         "The chat server ended its stream before the answer was complete",
     ),
     (
-        lambda exchange: exchange.send_events(*spoken("one", " two")[:3]),
-        502,
-        "The chat server ended its stream before the answer was complete",
-    ),
-    (
         lambda exchange: exchange.send_events(*spoken("one", " two")[:3], b'data: {"choices": [{"del', done=False),
         502,
         "The chat server ended its stream before the answer was complete",

@@ -12,6 +12,8 @@ from openproxy.engine.models.chat import too_deep
 from openproxy.errors import UpstreamError
 from openproxy.providers.http import Answer
 
+END: dict[str, Any] = {}
+"""Given out last where a stream says itself that it is at its end."""
 _DONE = b"[DONE]"
 _FIELDS = (b"data", b"event", b"id", b"retry", b"error", b":")
 """How a stream of events begins; `error` is of older versions of llama-server."""
@@ -22,7 +24,7 @@ _LONGEST_LINE = 16 * 1024 * 1024
 
 
 async def documents(answer: Answer, idle: float) -> AsyncIterator[dict[str, Any]]:
-    """Each document as it arrives. Raises TimeoutError where `idle` seconds pass without a byte.
+    """Each document as it arrives, and END. Raises TimeoutError where `idle` seconds pass without a byte.
 
     UpstreamError: the error that an event holds, and 502 for what is neither events nor JSON.
     """
@@ -40,6 +42,7 @@ async def documents(answer: Answer, idle: float) -> AsyncIterator[dict[str, Any]
     async for name, data in _events(_lines(_joined(head, chunks))):
         if data == _DONE:
             answer.close()
+            yield END
             return
         events += 1
         document = json_object(data)

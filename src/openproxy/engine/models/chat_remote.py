@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from openproxy.engine.models import chat_wire
 from openproxy.engine.models.chat import Ask, ChatSettings, Clip, Delta, Message, Step
 from openproxy.engine.models.chat_channel import Channel
-from openproxy.engine.models.chat_events import documents
+from openproxy.engine.models.chat_events import END, documents
 from openproxy.engine.models.chat_server import Access, Kind, base_url, identify
 from openproxy.engine.models.chat_text import StopAt
 from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported, TimedOut, UpstreamError
@@ -140,6 +140,8 @@ class RemoteChat:
             )
         answer, stop = chat_wire.Answer(), StopAt(ask.stop)
         async for document in documents(response, self._idle):
+            if document is END:
+                answer.end()
             for delta in answer.read(document):
                 shown = replace(delta, text=stop.feed(delta.text))
                 if shown != Delta():

@@ -83,7 +83,7 @@ class Answer:
 
     def __init__(self) -> None:
         self.complete = False
-        """Whether the server said how the answer ended."""
+        """Whether the server said that the answer is at its end."""
         self._reason: Literal["stop", "length", "tool_calls"] = "stop"
         self._stop: str | None = None
         self._usage = Usage()
@@ -99,6 +99,13 @@ class Answer:
             if isinstance(choice, dict) and not choice.get("index"):
                 yield from self._choice(choice)
                 self._note_stop(choice, document)
+
+    def end(self) -> None:
+        """The stream has come to its end mark. Some servers write no `finish_reason` before it (vllm-mlx, LiteLLM, ...).
+
+        Of an answer that has not begun the mark says nothing.
+        """
+        self.complete = self.complete or self._deltas > 0 or self._usage.output_tokens is not None
 
     def finish(self, *, stop: str | None = None) -> Finish:
         """How it ended; `stop` is the stop string that its reader found."""
