@@ -85,7 +85,7 @@ async def identify(access: Access, model: str) -> ServerFacts:
     Waits while it is loading. Raises ModelUnusable where it is out of reach, refuses the key or has no such model.
     """
     entries = await _models(access)
-    names = [str(entry["id"]) for entry in entries]
+    names = [entry["id"] for entry in entries]
     if not model and len(entries) != 1:
         listed = f"it serves {', '.join(names)}" if names else "it does not say which it has"
         raise ModelUnusable(f"add #model to the URL of the chat server: {listed}")
@@ -101,20 +101,25 @@ async def identify(access: Access, model: str) -> ServerFacts:
 
 def _names(entry: Mapping[str, Any]) -> set[str]:
     aliases = entry.get("aliases")
-    return {str(entry["id"]), *(map(str, aliases) if isinstance(aliases, list) else ())}
+    return {entry["id"], *(map(str, aliases) if isinstance(aliases, list) else ())}
 
 
 def _listed(entry: Mapping[str, Any], kind: Kind | None) -> ServerFacts:
     """What an entry of /v1/models tells."""
     architecture, meta = entry.get("architecture"), entry.get("meta")
     modalities = architecture.get("input_modalities") if isinstance(architecture, dict) else None
-    context = entry.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
     return ServerFacts(
-        model=str(entry["id"]),
+        model=entry["id"],
         kind=kind,
         takes_audio="audio" in modalities if isinstance(modalities, list) else None,
-        context=context if isinstance(context, int) else None,
+        context=_tokens(entry, "max_model_len") or (_tokens(meta, "n_ctx") if isinstance(meta, dict) else None),
     )
+
+
+def _tokens(facts: Mapping[str, Any], name: str) -> int | None:
+    """A number of tokens; None for what is none."""
+    value = facts.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 async def _with_props(access: Access, facts: ServerFacts) -> ServerFacts:
@@ -128,12 +133,12 @@ async def _with_props(access: Access, facts: ServerFacts) -> ServerFacts:
         props.get(name) for name in ("modalities", "chat_template", "default_generation_settings")
     )
     hears = modalities.get("audio") if isinstance(modalities, dict) else None
-    context = settings.get("n_ctx") if isinstance(settings, dict) else None
+    context = _tokens(settings, "n_ctx") if isinstance(settings, dict) else None
     return replace(
         facts,
         takes_audio=hears if isinstance(hears, bool) else facts.takes_audio,
         template=template if isinstance(template, str) else None,
-        context=context if isinstance(context, int) else facts.context,
+        context=context or facts.context,
     )
 
 
@@ -152,7 +157,12 @@ async def _models(access: Access) -> list[dict[str, Any]]:
             if error.status in (404, 405, 501):
                 return []
             raise ModelUnusable(_why(error)) from None
-        return [item for item in listed if isinstance(item, dict) and "id" in item] if isinstance(listed, list) else []
+        return [item for item in listed if _is_entry(item)] if isinstance(listed, list) else []
+
+
+def _is_entry(item: object) -> bool:
+    """Whether an item of the list names a model."""
+    return isinstance(item, dict) and isinstance(item.get("id"), str) and bool(item["id"])
 
 
 async def _get(access: Access, url: str) -> dict[str, Any]:
