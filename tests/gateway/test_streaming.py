@@ -1,5 +1,6 @@
 """Uploads that are sent on while they arrive (DESIGN.md, "How a request flows")."""
 
+import base64
 import json
 import time
 
@@ -7,7 +8,7 @@ import httpx
 import pytest
 
 from support.gateway_server import AUDIO, BEARER, ROUTE, error, file, form, text
-from support.uploads import SOON, Client, head, no_tasks_of_requests, opening, serving
+from support.uploads import SOON, Client, Watched, head, no_tasks_of_requests, opening, serving
 
 MEGABYTE = 1024 * 1024
 
@@ -91,6 +92,46 @@ class TestLive:
         assert b"2" * 300_000 in sent
         assert b"1" * 100 not in sent
         assert gateway.kept() == []
+
+    @pytest.mark.parametrize("file_first", [False, True])
+    @pytest.mark.parametrize("provider", ["gemini", "selfhosted-stt"])
+    def test_a_second_file_takes_the_place_of_one_that_is_not_sent_on(self, gateway, upstream, provider, file_first):
+        recorder = upstream({"candidates": [], "text": ""})
+        gateway.connect(provider, recorder.url)
+        gateway.settings(formats="rendered")
+        model, files = text("model", f"{provider}/x"), [file(bytes(3 * MEGABYTE)), file(b"2" * 900, "b.mp3")]
+        body, content_type = form(*([files[0], model, files[1]] if file_first else [model, *files]))
+        answer = httpx.post(gateway.url + ROUTE, content=body, headers={**BEARER, "Content-Type": content_type})
+        assert answer.json() == {"text": ""}
+        (sent,) = recorder.seen
+        second = b"2" * 900
+        assert (base64.b64encode(second) if provider == "gemini" else second) in sent.body
+        assert len(sent.body) < 3000
+        assert gateway.kept() == []
+
+    @pytest.mark.parametrize("provider", ["selfhosted-stt", "deepgram"])
+    def test_fields_after_the_file_in_a_second_attempt(self, gateway, upstream, provider):
+        """B15: they keep their place in a form; where they came too late for the first attempt, the second has them."""
+        first, second = Watched(), upstream({"text": "", "results": {}})
+        with serving(first.refuse) as url:
+            gateway.connect(provider, url, name="one", priority=1)
+            gateway.connect(provider, second.url, name="two", priority=2)
+            client = Client(gateway)
+            client.send(opening(f"{provider}/x", text("prompt", "p")))
+            assert first.first.wait(SOON)
+            rest = form(text("language", "Spanish"), text("nope", "1"), text("keywords", "a"), boundary="b")[0]
+            client.send(b"\r\n" + rest)
+            client.end()
+            status, headers, _ = client.answer()
+        assert (status, headers["x-openproxy-attempts"]) == (200, "2")
+        (sent,) = second.seen
+        assert first.bodies == [sent.body]
+        if provider == "deepgram":
+            assert headers["x-openproxy-ignored"] == "prompt,nope"
+            assert "language=es" in sent.query
+        else:
+            assert headers["x-openproxy-ignored"] == "nope"
+            assert b'name="language"\r\n\r\nes\r\n' in sent.body
 
     def test_one_account_needs_no_spool_two_do(self, gateway, upstream, watched):
         def kept_meanwhile(seconds: float) -> int:

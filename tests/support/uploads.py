@@ -63,7 +63,11 @@ class Watched:
         """Lets it answer, where it waits for that."""
         self.url = ""
 
-    async def read_all(self, reader, writer, answer=b'{"text":"hello"}', *, wait=False):
+    async def refuse(self, reader, writer):
+        """Read the whole body, and answer 401."""
+        await self.read_all(reader, writer, b'{"error":"no"}', status="401 Unauthorized")
+
+    async def read_all(self, reader, writer, answer=b'{"text":"hello"}', status="200 OK"):
         await reader.readuntil(b"\r\n\r\n")
         try:
             while size := int(await reader.readline(), 16):
@@ -76,12 +80,7 @@ class Watched:
             return
         self.complete = True
         self.bodies.append(bytes(self.received))
-        if wait:
-            self.first.set()
-            await reader.read()
-            self.over.set()
-            return
-        writer.write(head("application/json", len(answer)) + answer)
+        writer.write(head("application/json", len(answer), status) + answer)
         await writer.drain()
         self.over.set()
 

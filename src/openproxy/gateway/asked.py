@@ -20,7 +20,7 @@ class Asked:
     filename: str
     content_type: str | None
     fields: tuple[Field, ...]
-    """Those that are known so far."""
+    """Those that are known so far; after `live`, those that were known then."""
 
 
 class Intake(Protocol):
@@ -50,7 +50,7 @@ class Intake(Protocol):
         """Read on to the end, into the spool. Not after a `live` without `keep`, unless that one was superseded."""
 
     def spooled(self) -> Recording:
-        """The whole recording, after `finish`; to be read as often as needed."""
+        """The whole recording, after `finish`; to be read as often as needed. With the fields of `late`, if there are any."""
 
     def late(self) -> Sequence[Field]:
         """The fields that have come after `live` began."""

@@ -25,7 +25,8 @@ _HELD_UP_SECONDS = 0.5
 class MultipartIntake:
     """See `Intake`.
 
-    A piece of the file goes to `_waiting` while it may still be sent on as it comes, to `_upload` where it is kept.
+    A piece of the file goes to `_waiting` while it may still be sent on as it comes, to `_upload` where it is kept. Once
+    `live` has been called, the fields that follow the file keep their place behind it for every attempt.
     """
 
     def __init__(self, exchange: Exchange, content_type: str, folder: Path | None):
@@ -40,6 +41,9 @@ class MultipartIntake:
         self._model = ""
         self._fields: list[Field] = []
         self._early: int | None = None
+        """So many of the fields were known when `live` was called; None where it was not."""
+        self._decided = False
+        """Whether it is known by now that the recording is sent on as it comes, or that it is not."""
         self._file: PartBegin | None = None
         self._waiting: Backlog | None = None
         self._upload: Upload | None = None
@@ -72,7 +76,7 @@ class MultipartIntake:
 
     def live(self, *, keep: bool) -> "_Live":
         """See `Intake`."""
-        self._early = len(self._fields)
+        self._early, self._decided = len(self._fields), True
         if keep:
             self._keep()
         self._given = time.monotonic()
@@ -82,7 +86,7 @@ class MultipartIntake:
     async def finish(self) -> None:
         """See `Intake`."""
         await self._stop_ahead()
-        self._early = None
+        self._decided = True
         if self._upload is None:
             self._keep()
         self._drop_waiting()
@@ -94,7 +98,7 @@ class MultipartIntake:
         if self._upload is None:
             raise ValueError("the recording was not kept")
         self._upload.finish()
-        return Kept(self._upload.source)
+        return Kept(self._upload.source, self.late())
 
     def late(self) -> Sequence[Field]:
         """See `Intake`."""
@@ -192,7 +196,7 @@ class MultipartIntake:
             self._upload.close()
             self._upload = None
         self._drop_waiting()
-        if self._model and self._early is None:
+        if self._model and not self._decided:
             self._waiting = Backlog(self._folder)
         else:
             self._upload = Upload(folder=self._folder)

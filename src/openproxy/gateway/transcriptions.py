@@ -20,6 +20,10 @@ from openproxy.store.snapshot import Snapshot
 from openproxy.transcript import Task
 from openproxy.upload import Recording, TranscriptionRequest
 
+_SHORT_BYTES = 1024 * 1024
+"""Bytes of a body up to which it is read whole before the first of several accounts is asked, so that each attempt
+carries the same Content-Length: nothing is gained by sending it on while it arrives."""
+
 FORMATS = "x-openproxy-formats"
 """Request header: `rendered` has the gateway make the format, `verbatim` has it pass on what the provider answers."""
 
@@ -56,7 +60,8 @@ async def _transcribe(
     planned = plan(snapshot, begun.model, task, call)
     # a format that may still follow the file must be known before the provider is asked for what it needs
     waits = rendered and not any(name == "response_format" for name, _ in begun.fields)
-    audio = await _first(body, planned.entry, waits=waits, several=len(planned.accounts) > 1)
+    several = len(planned.accounts) > 1
+    audio = await _first(body, planned.entry, waits=waits or (several and _is_short(exchange)), several=several)
     asked = body.asked()
     if asked.model != begun.model:
         planned = plan(snapshot, asked.model, task, call)
@@ -91,7 +96,7 @@ class _Source:
         self._model = first
 
     async def request(self) -> TranscriptionRequest:
-        """See `fallback.Source`. What followed the file is known now, and stands with the other fields."""
+        """See `fallback.Source`."""
         if (first := self._first) is not None:
             self._first = None
             return first
@@ -104,6 +109,12 @@ class _Source:
             content_type=asked.content_type,
             fields=asked.fields,
         )
+
+
+def _is_short(exchange: Exchange) -> bool:
+    """Whether the body is said to be of a few bytes."""
+    declared = exchange.header("content-length") or ""
+    return declared.isascii() and declared.isdigit() and len(declared) < 10 and int(declared) <= _SHORT_BYTES
 
 
 def _is_rendered(exchange: Exchange, settings: Settings) -> bool:

@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from openproxy import languages
 from openproxy.errors import UpstreamError
 from openproxy.providers import addresses, bodies, credentials, reading
 from openproxy.providers.catalog import Entry
-from openproxy.providers.exchange import refuse_translation
+from openproxy.providers.exchange import refuse_translation, with_late_fields
 from openproxy.providers.http import Client
 from openproxy.providers.reading import text
 from openproxy.providers.replies import Reply, ignored
@@ -54,7 +54,7 @@ class AssemblyAI:
         job = _Job(client, connection, headers)
         audio_url = await job.upload(upload, request)
         # the fields that followed the file are known by now, and none has been sent yet
-        whole = replace(request, fields=(*request.fields, *request.audio.late_fields()))
+        whole = with_late_fields(request)
         job_id = await job.submit(base, _order(whole, audio_url))
         done = await job.wait(addresses.below(base, job_id), _budget(connection), self._clock)
         return Reply(_read(whole, done), ignored(request, _USED, late=_USED))

@@ -1,6 +1,7 @@
 """The steps of a provider that answers in one exchange: address, headers, body, reading. A vendor's file fills them in."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from openproxy.errors import BadRequest
@@ -43,11 +44,20 @@ class SingleExchange(ABC):
     async def transcribe(self, request: TranscriptionRequest, connection: Connection, client: Client) -> Reply:
         """See `Provider.transcribe`."""
         refuse_translation(self.entry, request)
-        url = self.address(request, connection)
+        # of a recording that is whole, the fields that followed it are known before anything is sent
+        known = request.audio.reopenable
+        asked = with_late_fields(request) if known else request
+        url = self.address(asked, connection)
         headers = credentials.header(self.entry, connection, url)
-        answer = await client.post(url, connection, headers, self.body(request))
+        answer = await client.post(url, connection, headers, self.body(asked))
         document = reading.document(await answer.read(), self.label)
-        return Reply(self.read(request, document), ignored(request, self.uses(request)))
+        usable = self.uses(request)
+        return Reply(self.read(asked, document), ignored(request, usable, late=usable if known else frozenset()))
+
+
+def with_late_fields(request: TranscriptionRequest) -> TranscriptionRequest:
+    """The request with the fields that followed the file among the others."""
+    return replace(request, fields=(*request.fields, *request.audio.late_fields()))
 
 
 def refuse_translation(entry: Entry, request: TranscriptionRequest) -> None:
