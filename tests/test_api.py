@@ -1,6 +1,8 @@
 import io
 import math
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -161,3 +163,16 @@ def test_few_models_are_kept_and_failures_are_not(empty: api._Models) -> None:
     empty.get("base", 1)
     assert len(empty._loaded) == api.KEPT_MODELS
     assert empty.get("tiny.en", 2) is two
+
+
+@pytest.mark.parametrize(("set_by_user", "kept"), [(None, "1"), ("0", "0")])
+def test_onnxruntime_does_not_report_its_use(tmp_path: Path, set_by_user: str | None, kept: str) -> None:
+    environ = {name: value for name, value in os.environ.items() if name not in ("ORT_DISABLE_TELEMETRY", "CI")}
+    environ |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environ |= {} if set_by_user is None else {"ORT_DISABLE_TELEMETRY": set_by_user}
+    code = (
+        "import os, sys, openproxy; openproxy.transcribe(sys.argv[1]); print(os.environ.get('ORT_DISABLE_TELEMETRY'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, CAT], capture_output=True, text=True, check=True, env=environ)
+    assert set_by_user is not None or list(tmp_path.rglob("*")) == []  # it would keep an id and a queue there
+    assert done.stdout == f"{kept}\n"

@@ -1,5 +1,6 @@
 """What a speech model is to the rest of the engine: the `Transcriber` protocol and the values that it takes and yields."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -8,6 +9,9 @@ from openproxy.transcript import Segment, Transcript
 
 if TYPE_CHECKING:
     from openproxy.audio import Audio
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+"""onnxruntime, which finds speech, reports its use to its maker unless this is set before it is imported."""
 
 
 @dataclass(frozen=True, slots=True)
