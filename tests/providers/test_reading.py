@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from openproxy import formats
 from openproxy.errors import FormatUnavailable, UpstreamError
-from openproxy.providers import openai_answers, reading
+from openproxy.providers import openai_answers, reading, timing
 from openproxy.providers.assemblyai import _read as read_assemblyai
 from openproxy.providers.catalog import PROVIDERS
 from openproxy.providers.deepgram import Deepgram
@@ -128,13 +128,13 @@ def test_sentences_end_at_punctuation_pauses_and_speakers():
         Word(" four", 1.5, 1.6, speaker="A"),
         Word(" five", 1.6, 1.8, speaker="B"),
     )
-    assert reading.sentences(words) == (
+    assert timing.sentences(words) == (
         Segment(" One two.", 0.0, 0.4, words[:2], "A"),
         Segment(" Three", 0.4, 0.6, words[2:3], "A"),
         Segment(" four", 1.5, 1.6, words[3:4], "A"),
         Segment(" five", 1.6, 1.8, words[4:], "B"),
     )
-    assert reading.sentences(()) == ()
+    assert timing.sentences(()) == ()
 
 
 @pytest.mark.parametrize(
@@ -152,4 +152,4 @@ def test_sentences_end_at_punctuation_pauses_and_speakers():
     ],
 )
 def test_speakers_are_letters(value: object, letter: str | None):
-    assert reading.speaker_letter(value) == letter
+    assert timing.speaker_letter(value) == letter

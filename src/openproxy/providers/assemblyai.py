@@ -8,7 +8,7 @@ from typing import Any
 
 from openproxy import languages
 from openproxy.errors import UpstreamError
-from openproxy.providers import addresses, bodies, credentials, reading
+from openproxy.providers import addresses, bodies, credentials, reading, timing
 from openproxy.providers.catalog import Entry
 from openproxy.providers.exchange import refuse_translation, with_late_fields
 from openproxy.providers.http import Client
@@ -151,15 +151,15 @@ def _order(request: TranscriptionRequest, audio_url: str) -> dict[str, Any]:
 
 def _read(request: TranscriptionRequest, job: Any) -> Transcript:
     """A completed job; its times are milliseconds."""
-    said, words = text(job, "text"), reading.words(job, "text", per_second=1000)
-    utterances = reading.utterances(reading.entries(job, "utterances"), "text", "text", per_second=1000)
+    said, words = text(job, "text"), timing.words(job, "text", per_second=1000)
+    utterances = timing.utterances(reading.entries(job, "utterances"), "text", "text", per_second=1000)
     duration = reading.seconds(job, "audio_duration")
     code = text(job, "language_code") or request.value("language")
     return Transcript(
         text=said,
         language=reading.language(code.replace("_", "-")) if code else None,
         duration=duration,
-        segments=reading.held(utterances, said, words),
+        segments=timing.held(utterances, said, words),
         words=spelled(words, f" {said.strip()}") or words,
         usage=None if duration is None else Usage(seconds=duration),
     )

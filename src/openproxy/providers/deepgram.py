@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from openproxy import languages
 from openproxy.media_types import upstream_type
-from openproxy.providers import addresses, bodies, reading
+from openproxy.providers import addresses, bodies, reading, timing
 from openproxy.providers.exchange import SingleExchange
 from openproxy.providers.reading import count, entries, member, seconds, text
 from openproxy.providers.spelling import spelled
@@ -49,7 +49,7 @@ class Deepgram(SingleExchange):
             text=said,
             language=detected or reading.language(request.value("language")),
             duration=duration,
-            segments=reading.held(segments, said, words),
+            segments=timing.held(segments, said, words),
             words=words,
             usage=None if duration is None else Usage(seconds=duration),
         )
@@ -91,13 +91,13 @@ class _Channel:
         self.language = code
         self.whole = spelt is not None
         """Whether the words are all that is said in the text."""
-        self.segments = reading.segments(spoken, words)
+        self.segments = timing.segments(spoken, words)
 
     @classmethod
     def read(cls, channel: Any, first_speaker: int) -> "_Channel":
         best = member(channel, "alternatives", 0)
         code = text(channel, "detected_language") or text(best, "languages", 0)
-        words = reading.words(best, *_SPELLINGS, first_speaker=first_speaker)
+        words = timing.words(best, *_SPELLINGS, first_speaker=first_speaker)
         return cls(text(best, "transcript"), words, reading.language(code) if code else None)
 
 
@@ -109,9 +109,9 @@ def _utterances(document: Any, firsts: list[int], spoken: list[_Channel]) -> tup
     found = tuple(
         part
         for first, told in zip(firsts, listed, strict=True)
-        for part in reading.utterances(told, "transcript", *_SPELLINGS, first_speaker=first)
+        for part in timing.utterances(told, "transcript", *_SPELLINGS, first_speaker=first)
     )
-    return found if reading.tell(found, " ".join(channel.text for channel in spoken)) else ()
+    return found if timing.hold(found, " ".join(channel.text for channel in spoken)) else ()
 
 
 def _joined(spoken: list[_Channel]) -> str:

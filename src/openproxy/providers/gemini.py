@@ -7,18 +7,8 @@ from openproxy import languages
 from openproxy.media_types import upstream_type
 from openproxy.providers import addresses, bodies
 from openproxy.providers.exchange import SingleExchange
-from openproxy.providers.reading import (
-    count,
-    entries,
-    held,
-    language,
-    member,
-    number,
-    segments,
-    span,
-    speaker_letter,
-    text,
-)
+from openproxy.providers.reading import count, entries, language, member, number, text
+from openproxy.providers.timing import held, segments, span, speaker_letter
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Connection, TranscriptionRequest
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from openproxy.media_types import upstream_type
-from openproxy.providers import addresses, bodies, reading
+from openproxy.providers import addresses, bodies, timing
 from openproxy.providers.exchange import SingleExchange
-from openproxy.providers.reading import entries, number, stretches, text
+from openproxy.providers.reading import entries, number, text
 from openproxy.transcript import Segment, Transcript
 from openproxy.upload import Connection, TranscriptionRequest
 
@@ -34,11 +34,14 @@ class HuggingFace(SingleExchange):
     def read(self, request: TranscriptionRequest, document: Any) -> Transcript:  # noqa: ARG002
         """The text, and the chunks with their times where there are some."""
         said, segments = text(document, "text"), _segments(document)
-        return Transcript(said.strip() if segments else said, segments=reading.held(segments, said))
+        return Transcript(said.strip() if segments else said, segments=timing.held(segments, said))
 
 
 def _segments(document: Any) -> list[Segment]:
-    return [Segment(one.text, one.start, one.end) for one in stretches(entries(document, "chunks"), "text", _timestamp)]
+    return [
+        Segment(one.text, one.start, one.end)
+        for one in timing.stretches(entries(document, "chunks"), "text", _timestamp)
+    ]
 
 
 def _timestamp(chunk: Any) -> tuple[float | None, float | None]:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from openproxy import formats, media_types
-from openproxy.providers import reading
+from openproxy.providers import reading, timing
 from openproxy.providers.catalog import Entry
-from openproxy.providers.reading import Stretch, count, entries, language, member, number, seconds, speaker_letter, text
+from openproxy.providers.reading import count, entries, language, member, number, seconds, text
 from openproxy.providers.replies import plain
 from openproxy.providers.spelling import spelled
+from openproxy.providers.timing import Stretch, speaker_letter
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Field, TranscriptionRequest
 
@@ -55,8 +56,8 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
     if media_types.bare(content_type or "text/plain") == "text/plain" and not reading.is_object(body):
         return Transcript(body.decode("utf-8", "replace").strip(), task=request.task)
     document = reading.document(body, label)
-    said, words = text(document, "text").strip(), reading.words(document, "word")
-    segments = reading.held(tuple(_segments(document, words)), said, words)
+    said, words = text(document, "text").strip(), timing.words(document, "word")
+    segments = timing.held(tuple(_segments(document, words)), said, words)
     spoken = text(document, "language") or text(document, "languages", 0, "code") or request.value("language")
     if request.task == "translate":
         spoken = None  # what is named there is the language of the translation
@@ -73,12 +74,12 @@ def read(body: bytes, content_type: str | None, label: str, request: Transcripti
 
 def _segments(document: Any, words: tuple[Word, ...]) -> Iterator[Segment]:
     """The segments, each with its own words, or with those of the whole answer that lie in it."""
-    given = reading.stretches(entries(document, "segments"), "text")
+    given = timing.stretches(entries(document, "segments"), "text")
     for stretch, spoken in zip(given, _allotted(given, words), strict=True):
         one = stretch.entry
         speaker = speaker_letter(member(one, "speaker"))
         said = stretch.text if speaker is None else f" {stretch.text.strip()}"
-        timed = reading.words(one, "word", "text") or spoken
+        timed = timing.words(one, "word", "text") or spoken
         yield Segment(
             text=said,
             start=stretch.start,
