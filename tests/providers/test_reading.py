@@ -138,6 +138,21 @@ def test_sentences_end_at_punctuation_pauses_and_speakers():
 
 
 @pytest.mark.parametrize(
+    ("told", "said", "hold"),
+    [
+        (["Hello,", " how are you?"], "Hello, how are you?", True),
+        (["hello", " how are you"], "Hello — how are you?", True),
+        (["Hello,"], "Hello, how are you?", False),
+        (["今天天气很好，", "我们去公园。"], "今天天气很好，我们去公园。", True),
+        (["今天天气很好，"], "今天天气很好，我们去公园。", False),
+        ([], "", True),
+    ],
+)
+def test_segments_hold_a_text_where_they_have_its_letters(told: list[str], said: str, hold: bool):
+    assert timing.hold([Segment(text, 0, 1) for text in told], said) is hold
+
+
+@pytest.mark.parametrize(
     ("value", "letter"),
     [
         (0, "A"),

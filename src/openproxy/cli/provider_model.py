@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from openproxy import media_types
+from openproxy import formats, media_types
 from openproxy.cli.client import Target
 from openproxy.engine.models import Item, ModelFacts, Options
 from openproxy.errors import OpenProxyError
@@ -23,7 +23,6 @@ from openproxy.providers.http import Client
 from openproxy.transcript import Task, Transcript
 from openproxy.upload import Connection, Field, Kept, TranscriptionRequest
 
-_TIMED = ("srt", "vtt", "verbose_json")
 _BAD_REQUEST = 400
 
 
@@ -40,18 +39,18 @@ class ProviderModel(ABC):
         self._thread.start()
 
     def stream(
-        self, source: Path | bytes, name: str, options: Options, formats: Collection[str], *, times: bool = False
+        self, source: Path | bytes, name: str, options: Options, names: Collection[str], *, times: bool = False
     ) -> Generator[Item, None, None]:
         """Send the recording; its transcript comes in one piece."""
         request = TranscriptionRequest(
             model=self._model,
             audio=Kept(source),
             filename=Path(name).name,
-            fields=tuple(_fields(options, formats)),
+            fields=tuple(_fields(options, names)),
             task="translate" if options.translate else "transcribe",
             rendered=True,
         )
-        timed = replace(request, fields=tuple(_fields(options, (*formats, "verbose_json")))) if times else request
+        timed = replace(request, fields=tuple(_fields(options, (*names, "verbose_json")))) if times else request
         yield self._run(self._best(timed, request))
 
     def close(self) -> None:
@@ -142,7 +141,7 @@ class There(ProviderModel):
         return {"Authorization": f"Bearer {self._target.key}"} if self._target.key else {}
 
 
-def _fields(options: Options, formats: Collection[str]) -> list[Field]:
+def _fields(options: Options, names: Collection[str]) -> list[Field]:
     """The form fields that ask for what the formats need."""
     fields: list[Field] = []
     if options.language:
@@ -151,10 +150,10 @@ def _fields(options: Options, formats: Collection[str]) -> list[Field]:
         fields.append(("prompt", options.prompt))
     if options.temperature is not None:
         fields.append(("temperature", f"{options.temperature:g}"))
-    if "diarized_json" in formats:
+    if "diarized_json" in names:
         return [*fields, ("response_format", "diarized_json"), ("diarize", "true")]
-    if not any(name in formats for name in _TIMED):
+    if not any(name in names for name in formats.TIMED):
         return [*fields, ("response_format", "json")]
     fields.append(("response_format", "verbose_json"))
-    wanted = ("segment", "word") if options.word_timestamps or {"srt", "vtt"} & set(formats) else ("segment",)
+    wanted = ("segment", "word") if options.word_timestamps or set(formats.SUBTITLES) & set(names) else ("segment",)
     return [*fields, *(("timestamp_granularities[]", value) for value in wanted)]

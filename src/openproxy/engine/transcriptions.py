@@ -27,8 +27,6 @@ _ONE_SAMPLE = 2 / 16_000
 """Seconds: what is shorter holds one sample, and no model may see it (contracts/engine.md, decision 6)."""
 _HEADROOM = 1024 * 1024
 """Bytes of a form beyond its file."""
-_WITH_SEGMENTS = ("verbose_json", "diarized_json")
-"""Formats whose stream tells the segments too."""
 _LARGE = 200
 """Segments from which a transcript is rendered beside the event loop."""
 
@@ -127,7 +125,7 @@ class Transcriptions:
             if wanted.stream:
                 first = await _first(results)
                 await exchange.stream(
-                    openai_events.frames(first, results, segments=wanted.response_format in _WITH_SEGMENTS)
+                    openai_events.frames(first, results, segments=wanted.response_format in formats.SEGMENTED)
                 )
                 return
             transcript = await _last(results)

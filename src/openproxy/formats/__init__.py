@@ -10,6 +10,9 @@ from openproxy.transcript import Transcript
 __all__ = [
     "GRANULARITIES",
     "NAMES",
+    "SEGMENTED",
+    "SUBTITLES",
+    "TIMED",
     "Rendered",
     "check",
     "check_granularities",
@@ -24,6 +27,15 @@ NAMES = ("json", "text", "srt", "verbose_json", "vtt", "diarized_json")
 
 GRANULARITIES = ("word", "segment")
 """The values of `timestamp_granularities[]`."""
+
+SUBTITLES = ("srt", "vtt")
+"""Formats that are made of a whole transcript: they cannot be streamed."""
+
+TIMED = (*SUBTITLES, "verbose_json")
+"""Formats that tell when something was said, whoever says it."""
+
+SEGMENTED = ("verbose_json", "diarized_json")
+"""Formats whose stream tells the segments too."""
 
 _JSON = "application/json"
 _PLAIN = "text/plain; charset=utf-8"
@@ -60,7 +72,7 @@ def check_granularities(values: Collection[str]) -> None:
 
 def needs_words(name: str, granularities: Collection[str] = ()) -> bool:
     """Whether a model should find the times of words: for subtitles, and for verbose_json with words."""
-    return name in ("srt", "vtt") or (name == "verbose_json" and "word" in granularities)
+    return name in SUBTITLES or (name == "verbose_json" and "word" in granularities)
 
 
 def extension(name: str) -> str:

@@ -21,9 +21,6 @@ _LARGE = 200
 """Segments from which a transcript is rendered beside the event loop."""
 _TELLING = 1024 * 1024
 """Bytes of a JSON answer up to which its duration is looked for."""
-_UNSTREAMED = ("srt", "vtt")
-_WITH_SEGMENTS = ("verbose_json", "diarized_json")
-"""Formats whose stream tells the segments too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,7 @@ class Wanted:
         formats.check(response_format)
         formats.check_granularities(granularities)
         stream = request.says("stream")
-        if stream and response_format in _UNSTREAMED:
+        if stream and response_format in formats.SUBTITLES:
             raise BadRequest(
                 f"response_format {response_format} cannot be streamed; leave out stream, or ask for another format",
                 param="stream",
@@ -65,7 +62,7 @@ async def send(exchange: Exchange, reply: Reply, wanted: Wanted | None, call: Ca
         return
     transcript = whole(transcript)
     if wanted.stream:
-        if wanted.response_format in _WITH_SEGMENTS:
+        if wanted.response_format in formats.SEGMENTED:
             # a transcript without times or speakers is refused while a status can still be sent
             await _rendered(transcript, wanted)
         await exchange.stream(_events(transcript, wanted), sse.MEDIA_TYPE, headers)

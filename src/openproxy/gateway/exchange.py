@@ -14,7 +14,7 @@ from openproxy.errors import OpenProxyError, Stalled
 from openproxy.gateway.forwarded import PROXIED
 from openproxy.web import body, sse
 from openproxy.web.protocol import LEFT
-from openproxy.web.responses import CORS, REQUEST_ID, envelope, header_value, new_request_id
+from openproxy.web.responses import CORS, REQUEST_ID, envelope, error_headers, header_value, new_request_id
 
 CLIENT_GONE = 499
 """The status that is counted where nobody waited for the answer."""
@@ -119,11 +119,8 @@ class Exchange:
 
     async def fail(self, error: OpenProxyError, headers: Mapping[str, str] | None = None) -> None:
         """Send an error."""
-        more = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
-        if isinstance(error, Stalled):
-            more["connection"] = "close"
         found = envelope(error.message, error.status, param=error.param, code=error.code)
-        await self.json(found, error.status, {**more, **(headers or {})})
+        await self.json(found, error.status, {**error_headers(error), **(headers or {})})
 
     async def stream(self, pieces: AsyncIterator[bytes], content_type: str, headers: Mapping[str, str]) -> None:
         """Send pieces as they come. An error among them becomes a last event: only event streams are sent this way."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from openproxy import languages
+from openproxy import formats, languages
 from openproxy.media_types import upstream_type
 from openproxy.providers import addresses, bodies
 from openproxy.providers.exchange import SingleExchange
@@ -13,7 +13,7 @@ from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Connection, TranscriptionRequest
 
 _INSTRUCTION = "Generate a transcript of the speech. Return only the transcribed text, no commentary."
-_TIMED = ("srt", "vtt", "verbose_json", "diarized_json")
+_TIMED = (*formats.TIMED, "diarized_json")
 
 
 class Gemini(SingleExchange):

@@ -2,14 +2,13 @@
 
 from typing import Any
 
+from openproxy import formats
 from openproxy.media_types import upstream_type
 from openproxy.providers import addresses, bodies, timing
 from openproxy.providers.exchange import SingleExchange
 from openproxy.providers.reading import entries, number, text
 from openproxy.transcript import Segment, Transcript
 from openproxy.upload import Connection, TranscriptionRequest
-
-_TIMED = ("srt", "vtt", "verbose_json")
 
 
 class HuggingFace(SingleExchange):
@@ -25,7 +24,7 @@ class HuggingFace(SingleExchange):
 
     def body(self, request: TranscriptionRequest) -> bodies.Body:
         """The recording as it is; inside JSON where times are needed, which only a parameter can ask for."""
-        if request.rendered and request.value("response_format") in _TIMED:
+        if request.rendered and request.value("response_format") in formats.TIMED:
             return bodies.json_with_audio(
                 lambda data: {"inputs": data, "parameters": {"return_timestamps": True}}, request.audio
             )

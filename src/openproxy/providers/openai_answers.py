@@ -15,7 +15,7 @@ from openproxy.providers.timing import Stretch, speaker_letter
 from openproxy.transcript import Segment, Transcript, Usage, Word
 from openproxy.upload import Field, TranscriptionRequest
 
-_TIMED = ("srt", "vtt", "verbose_json", "diarized_json")
+_TIMED = (*formats.TIMED, "diarized_json")
 
 
 def wanted(entry: Entry, request: TranscriptionRequest) -> tuple[Field, ...]:

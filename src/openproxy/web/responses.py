@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from openproxy.errors import type_of
+from openproxy.errors import OpenProxyError, Stalled, type_of
 
 REQUEST_ID = "x-request-id"
 
@@ -49,6 +49,12 @@ def preflight(requested: str | None) -> Mapping[str, str]:
 def envelope(message: str, status: int, *, param: str | None = None, code: str | None = None) -> dict[str, Any]:
     """The error object that OpenAI's clients read."""
     return {"error": {"message": message, "type": type_of(status), "param": param, "code": code}}
+
+
+def error_headers(error: OpenProxyError) -> dict[str, str]:
+    """The headers of an error's answer: when to come again, and that the connection ends where the client fell silent."""
+    headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+    return {**headers, "connection": "close"} if isinstance(error, Stalled) else headers
 
 
 def new_request_id() -> str:

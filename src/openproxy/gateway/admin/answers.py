@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from openproxy.errors import OpenProxyError, SecretUnreadable, Stalled, Unauthorized
+from openproxy.errors import OpenProxyError, SecretUnreadable, Unauthorized
 from openproxy.gateway.admin.wording import sentence
-from openproxy.web.responses import envelope
+from openproxy.web.responses import envelope, error_headers
 from openproxy.web.sse import compact
 
 _WITH_SUCCESS = "/api/providers"
@@ -87,10 +87,7 @@ async def on_error(request: Request, error: OpenProxyError) -> Response:
         return problem(request, error.message, 409)
     if isinstance(error, Unauthorized) and error.code == Unauthorized.default_code:
         return json_answer(envelope(error.message, error.status, code=error.code), error.status)
-    more = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
-    if isinstance(error, Stalled):
-        more["connection"] = "close"
-    return problem(request, error.message, error.status, more)
+    return problem(request, error.message, error.status, error_headers(error))
 
 
 async def on_invalid(request: Request, error: RequestValidationError) -> Response:
