@@ -13,7 +13,7 @@ from openproxy.errors import UpstreamError
 from openproxy.providers.http import Answer, Client
 from openproxy.providers.replies import Verbatim
 from support.faults import ALL, OK, QUICK, SMALL, failed, fault
-from support.providers import account, asked, transcribe
+from support.providers import SECRET, account, asked, transcribe
 
 
 @ALL
@@ -121,3 +121,15 @@ async def test_a_stream_that_is_never_read_can_be_closed():
         body = await streamed(url, client)
         body.close()
         await asyncio.wait_for(ended.wait(), 10)
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "text/event-stream"])
+async def test_a_secret_that_a_successful_answer_repeats_is_not_passed_on_b17(content_type: str):
+    head = OK + f"Content-Type: {content_type}\r\n\r\n".encode()
+    pieces = (head + b'data: {"error": "bad key ' + SECRET[:6].encode(), SECRET[6:].encode() + b'"}\n\n')
+    async with Client() as client, raw.answering(*pieces, pause=0.05) as url:
+        reply = await providers.get("openai").transcribe(asked("m"), account("openai", url), client)
+        assert isinstance(reply.answer, Verbatim)
+        body = reply.answer.body
+        shown = body if isinstance(body, bytes) else await body.read()
+    assert shown == b'data: {"error": "bad key [redacted]"}\n\n'

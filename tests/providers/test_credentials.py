@@ -86,6 +86,30 @@ def test_secrets_are_taken_out_of_texts_b17(secret: str, text: str, expected: st
     assert credentials.redacted(text, Connection("c1", "gemini", secret)) == expected
 
 
+@pytest.mark.parametrize("size", [1, 2, 7, 40, 1000])
+@pytest.mark.parametrize(
+    ("secret", "text", "expected"),
+    [
+        (SECRET, f'{{"text":"{SECRET}"}} {SECRET}{SECRET}', '{"text":"[redacted]"} [redacted][redacted]'),
+        (SECRET, f"{SECRET[:-1]} and {SECRET[:5]}", f"{SECRET[:-1]} and {SECRET[:5]}"),
+        ("sk-aaaa0aaaa0aaaa0b", "sk-sk-aaaa0aaaa0aaaa0b sk-", "sk-[redacted] sk-"),
+        ("a/b+c d=0123456789", "?key=a%2Fb%2Bc%20d%3D0123456789", "?key=[redacted]"),
+        ("transcribe", '{"task":"transcribe"}', '{"task":"transcribe"}'),
+        ("we-the-people-of-these-states", "we-the-people-of-these-states", "we-the-people-of-these-states"),
+    ],
+)
+def test_a_secret_is_taken_out_of_an_answer_however_it_is_cut_b17(size: int, secret: str, text: str, expected: str):
+    redactor = credentials.Redactor(Connection("c1", "openai", secret))
+    pieces = [redactor.feed(text[at : at + size].encode()) for at in range(0, len(text), size)]
+    assert b"".join([*pieces, redactor.finish()]).decode() == expected
+
+
+def test_an_answer_without_the_secret_waits_for_nothing():
+    redactor = credentials.Redactor(Connection("c1", "openai", SECRET))
+    events = [b'data: {"type":"transcript.text.delta","delta":"a"}\n\n', b"data: [DONE]\n\n"]
+    assert [redactor.feed(event) for event in events] == events
+
+
 def test_what_the_query_of_a_base_address_carries_is_taken_out_too():
     connection = Connection("c1", "selfhosted-stt", SECRET, "http://h/v1?sig=0123456789&v=2")
     assert credentials.redacted("no route /v1?sig=0123456789&v=2", connection) == "no route /v1?sig=[redacted]&v=2"

@@ -1,6 +1,7 @@
 """How a credential is presented, in exactly one header, and how it is kept out of what a provider answers."""
 
 import re
+from collections.abc import Collection
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
 from openproxy.errors import UpstreamError
@@ -22,6 +23,9 @@ SCHEMES = tuple(_HEADERS)
 
 _WHOLE_WORD_BELOW = 8
 """A secret shorter than this is taken out only where it stands as a word of its own: `local` stays in `localhost`."""
+
+_UNMISTAKABLE = 16
+"""Letters from which on a secret that holds a digit is no word of a transcript, nor a name in an answer's JSON."""
 
 
 def header(entry: Entry, connection: Connection, url: str) -> dict[str, str]:
@@ -49,6 +53,44 @@ def redacted(text: str, connection: Connection) -> str:
         else:
             text = text.replace(secret, REDACTED)
     return text
+
+
+class Redactor:
+    """Takes the connection's secret out of an answer that succeeded, piece by piece as it arrives.
+
+    Only a secret that nobody can say is taken out: an account of a server of one's own may have `transcribe` as its key.
+    """
+
+    def __init__(self, connection: Connection):
+        self._secrets = [
+            secret.encode()
+            for secret in sorted(_secrets(connection), key=len, reverse=True)
+            if len(secret) >= _UNMISTAKABLE and any(character.isdigit() for character in secret)
+        ]
+        self._held = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        """What can be given out; the end of it is kept where a secret may have begun."""
+        text = self._held + piece
+        for secret in self._secrets:
+            text = text.replace(secret, REDACTED.encode())
+        kept = _begun(text, self._secrets)
+        self._held = text[len(text) - kept :]
+        return text[: len(text) - kept]
+
+    def finish(self) -> bytes:
+        """What is left at the end of the answer."""
+        held, self._held = self._held, b""
+        return held
+
+
+def _begun(text: bytes, secrets: Collection[bytes]) -> int:
+    """How many bytes at the end of `text` may be the beginning of a secret."""
+    most = max(map(len, secrets), default=0) - 1
+    for start in range(max(0, len(text) - most), len(text)):
+        if any(secret.startswith(text[start:]) for secret in secrets):
+            return len(text) - start
+    return 0
 
 
 def _secrets(connection: Connection) -> set[str]:

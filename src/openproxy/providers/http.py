@@ -15,7 +15,7 @@ from yarl import URL
 from openproxy.errors import UpstreamError
 from openproxy.providers import decoding, faults
 from openproxy.providers.bodies import Body
-from openproxy.providers.credentials import redacted
+from openproxy.providers.credentials import Redactor, redacted
 from openproxy.upload import Connection
 from openproxy.version import __version__
 
@@ -172,8 +172,12 @@ class Answer:
         return b"".join([chunk async for chunk in self])
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The body in the pieces in which it arrives, with the same errors; the connection is closed if left early."""
+        """The body in the pieces in which it arrives, with the same errors; the connection is closed if left early.
+
+        The account's secret is taken out, should the upstream repeat it.
+        """
         received = 0
+        redactor = Redactor(self._connection)
         fault: Exception | None = None
         try:
             if (self._response.content_length or 0) > self._limits.answer_bytes:
@@ -182,7 +186,10 @@ class Answer:
                 received += len(piece)
                 if received > self._limits.answer_bytes:
                     raise self._too_large()
-                yield piece
+                if shown := redactor.feed(piece):
+                    yield shown
+            if rest := redactor.finish():
+                yield rest
         except _FAULTS as error:
             fault = self._watch.source_error or _failed(error, self._limits)
         finally:
