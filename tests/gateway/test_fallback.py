@@ -2,6 +2,9 @@
 
 import base64
 import hashlib
+import json
+import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
@@ -13,6 +16,7 @@ from sqlalchemy import update
 from openproxy.gateway.fallback import goes_on
 from openproxy.store.tables import connections
 from support.gateway_server import AUDIO, error
+from support.uploads import Client, opening
 
 BIG = AUDIO * 400
 """More than one chunk, so that it is sent on while it arrives."""
@@ -222,6 +226,19 @@ class TestSameBytes:
         if file_first:
             assert first.seen[0].headers["content-length"] == second.seen[0].headers["content-length"]
         assert gateway.kept() == []
+
+    @pytest.mark.parametrize("provider", MODELS)
+    def test_b15_a_short_body_has_one_length_however_slowly_it_comes(self, gateway, two, provider):
+        first, second = two((500, {"error": "no"}), self.ANSWERS[provider], provider)
+        body = opening(self.MODELS[provider], data=AUDIO * 30) + b"\r\n--b--\r\n"
+        with closing(Client(gateway, len(body))) as client:
+            client.socket.sendall(body[:-20])
+            time.sleep(0.1)
+            client.socket.sendall(body[-20:])
+            status, _, answer = client.answer()
+        assert (status, json.loads(answer)) == (200, {"text": "second"})
+        lengths = [recorder.seen[0].headers.get("content-length") for recorder in (first, second)]
+        assert lengths[0] == lengths[1] == str(len(first.seen[0].body))
 
     @pytest.mark.parametrize("file_first", [False, True])
     def test_b15_after_a_connection_that_does_not_stand(self, gateway, upstream, file_first):
