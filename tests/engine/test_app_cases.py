@@ -164,6 +164,15 @@ def test_word_times(openai_engine: EngineServer, field: str) -> None:
     assert answer["segments"]
 
 
+def test_word_times_by_number(openai_engine: EngineServer) -> None:
+    numbered = {"timestamp_granularities[0]": "word", "timestamp_granularities[1]": "segment"}
+    answer = openai_engine.post("B12_word_times.wav", response_format="verbose_json", **numbered).json()
+    assert len(answer["words"]) == 6
+    assert answer["segments"]
+    refused = openai_engine.post("B12_word_times.wav", response_format="json", **numbered)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "timestamp_granularities[0]")
+
+
 def test_granularities_choose_what_is_there(openai_engine: EngineServer) -> None:
     neither = openai_engine.post("B12_word_times.wav", response_format="verbose_json").json()
     assert "words" not in neither

@@ -20,6 +20,8 @@ SHORTEST_SECONDS = 0.1
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 _UNSTREAMED = ("srt", "vtt")
+_GRANULARITIES = re.compile(r"timestamp_granularities(?:\[[0-9]*\])?")
+"""The names under which clients send the list: with brackets, without, and with each value's number in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,8 @@ def _check_format(name: str, facts: ModelFacts, *, translate: bool) -> None:
 
 
 def _granularities(form: Form, response_format: str) -> tuple[str, ...]:
-    values = _texts(form, "timestamp_granularities[]", "timestamp_granularities")
+    names = {part.name for part in form.fields if part.name and _GRANULARITIES.fullmatch(part.name)}
+    values = _texts(form, *names)
     formats.check_granularities([value for _, value in values])
     if values and response_format != "verbose_json":
         name = values[0][0]
