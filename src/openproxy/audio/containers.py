@@ -5,7 +5,7 @@ from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.stream import Discard, Disposition
 
-from openproxy.audio import riff
+from openproxy.audio import riff, unsized
 from openproxy.audio.source import Source
 from openproxy.errors import AudioUnreadable
 
@@ -34,6 +34,7 @@ _BEGINNINGS = (
     (b"....ftyp", "m4a or mp4"),
     (b"FORM....AIF", "aiff"),
     (b"RF64....WAVE", "wav"),
+    (b"riff\x2e\x91\xcf\x11", "w64"),
     (b"caff", "caf"),
     (b".snd", "au"),
     (b"#!AMR", "amr"),
@@ -69,6 +70,10 @@ def check(source: Source, *, strict: bool) -> None:
     head = source.peek(0, _HEAD_BYTES)
     if strict:
         _check_strictly(source, head)
+    if riff.is_swapped(head):
+        raise AudioUnreadable(
+            "the file is a big-endian wav (RIFX), which is not read; an ordinary wav is", code="unrecognised_audio"
+        )
     picture = _kind(head, _IMAGES)
     if picture is not None:
         raise AudioUnreadable(f"the file is a {picture} picture and has no audio track", code="no_audio_track")
@@ -83,7 +88,7 @@ def open_container(source: Source, *, strict: bool, edits: bool = True) -> tuple
 
     Raises AudioUnreadable (unrecognised_audio, damaged_audio, no_audio_track). The caller closes the container.
     """
-    clip = riff.trimmed(source)
+    clip = unsized.sized(riff.trimmed(source))
     clip.seek(0)
     clip.limit_work(_OPENING_SECONDS)
     options = {

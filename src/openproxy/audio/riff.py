@@ -22,6 +22,11 @@ def is_wave(head: bytes) -> bool:
     return head[:4] == b"RIFF" and head[8:12] == b"WAVE"
 
 
+def is_swapped(head: bytes) -> bool:
+    """Whether a file with these first bytes is a wav of big-endian numbers, which ffmpeg would read as little-endian."""
+    return head[:4] == b"RIFX" and head[8:12] == b"WAVE"
+
+
 def declares_nothing(source: Source) -> bool:
     """Whether a wav says that it has 0 bytes of audio."""
     return any(name == b"data" and size == 0 for name, _, size in _chunks(source))
@@ -40,7 +45,7 @@ def trimmed(source: Source) -> Source:
         elif name == b"fmt " and (right := _block(source.peek(position, 40))) is not None:
             corrections.append((position + _ALIGNMENT, struct.pack("<H", right)))
     clip = source.part(0, end)
-    return clip.corrected(*corrections[0]) if corrections else clip
+    return clip.corrected(*corrections) if corrections else clip
 
 
 def _chunks(source: Source) -> Iterator[tuple[bytes, int, int]]:

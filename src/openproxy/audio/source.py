@@ -26,7 +26,7 @@ class Source:
         self._start = 0
         self._jumps = 0
         self._until: float | None = None
-        self._correction = (0, b"")
+        self._corrections: tuple[tuple[int, bytes], ...] = ()
         self.size = self._file.seek(0, os.SEEK_END)
         """In bytes."""
 
@@ -34,13 +34,13 @@ class Source:
         """The bytes from `start` to before `end` as a clip of their own. Parts of one file are read one after another."""
         part = copy.copy(self)
         part._owned, part._start, part.size = False, self._start + start, end - start
-        part._correction = (0, b"")
+        part._corrections = ()
         return part
 
-    def corrected(self, offset: int, right: bytes) -> "Source":
-        """The same clip with other bytes at `offset`."""
+    def corrected(self, *corrections: tuple[int, bytes]) -> "Source":
+        """The same clip with other bytes where they are given: an offset, and what stands there."""
         corrected = self.part(0, self.size)
-        corrected._correction = (offset, right)
+        corrected._corrections = corrections
         return corrected
 
     def limit_work(self, seconds: float | None) -> None:
@@ -54,10 +54,10 @@ class Source:
         if jumps > _MAX_JUMPS or (self._until is not None and time.thread_time() > self._until):
             self.size = here
         data = self._file.read(max(0, min(size, self.size - here)))
-        offset, right = self._correction
-        at = offset - here
-        if right and -len(right) < at < len(data):
-            data = _laid_over(data, right, at)
+        for offset, right in self._corrections:
+            at = offset - here
+            if -len(right) < at < len(data):
+                data = _laid_over(data, right, at)
         return data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
