@@ -1,22 +1,24 @@
 """Chat models in MLX form through mlx-vlm, on Apple silicon, and on the processor elsewhere."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
 import mlx_vlm
-from mlx_vlm.prompt_utils import get_chat_template
 from mlx_vlm.utils import prepare_inputs, should_add_special_tokens
+from transformers import dynamic_module_utils
 
 from openproxy.audio import RATE
-from openproxy.engine.models import chat_wire
+from openproxy.engine.models import chat_template, chat_wire
 from openproxy.engine.models.chat import HOTTEST, Ask, ChatSettings, Clip, Delta, Finish, Message, Step
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.engine.models.chat_text import StopAt
 from openproxy.engine.models.chat_tokens import Detokenizer
+from openproxy.engine.models.chat_windows import lengthened
 from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported
 from openproxy.transcript import Usage
 
@@ -48,14 +50,15 @@ class MlxChat:
         self.takes_audio: bool | None = extractor is not None
         if extractor is not None and extractor.sampling_rate != RATE:
             raise ModelUnusable(f"{name} hears {extractor.sampling_rate} Hz; what is known here is {RATE} Hz")
-        self.template: str | None = settings.template or _template(self._processor) or _template(self._tokenizer)
+        self.template: str | None = settings.template or chat_template.own(self._processor, self._tokenizer)
         if self.template is None:
             raise ModelUnusable(f"{name} has no chat template; --chat-template-file gives it one")
         config = self._model.config
         own = getattr(getattr(config, "text_config", config), "max_position_embeddings", None)
+        self._vocabulary: int = getattr(getattr(config, "text_config", config), "vocab_size", len(self._tokenizer))
         limits = [limit for limit in (own, settings.context) if isinstance(limit, int) and limit > 0]
         self.context: int | None = min(limits, default=None)
-        self.control_tokens = _control_tokens(self._tokenizer)
+        self.control_tokens = chat_template.control_tokens(self._tokenizer)
         self._audio_token: int | None = getattr(config, "audio_token_id", None)
 
     def stream(self, messages: Sequence[Message], ask: Ask) -> Iterator[Step]:
@@ -100,14 +103,14 @@ class MlxChat:
             channel.put(Delta(_THINK))
         text, stop = Detokenizer(self._tokenizer), StopAt(ask.stop)
         if ask.seed is not None:
-            mx.random.seed(ask.seed)
+            mx.random.seed(ask.seed % 2**64)
         count, full = 0, False
         results = mlx_vlm.stream_generate(
             self._model,
             self._processor,
             "",
             **inputs,
-            **_sampling(ask),
+            **_sampling(ask, self._vocabulary),
             max_tokens=min(room, ask.limit or room),
         )
         with closing(results):
@@ -126,17 +129,16 @@ class MlxChat:
     def _inputs(self, messages: Sequence[Message], ask: Ask, templating: Mapping[str, Any]) -> dict[str, Any]:
         """What the model is given, by the names that `stream_generate` has for it."""
         effort = {} if ask.reasoning_effort is None else {"reasoning_effort": ask.reasoning_effort}
-        prompt = get_chat_template(
-            self._processor,
-            [_message(message, parts=bool(self.takes_audio)) for message in messages],
-            add_generation_prompt=True,
-            chat_template=self.template,
-            **effort,
-            **templating,
+        told = [_message(message, parts=bool(self.takes_audio)) for message in messages]
+        prompt = chat_template.rendered(
+            self._tokenizer, self.template, told, {"enable_thinking": False, **effort, **templating}
         )
         special = should_add_special_tokens(self._model.config.model_type, self._processor)
-        clips = [part.samples for message in messages for part in message.content if isinstance(part, Clip)]
-        found = prepare_inputs(self._processor, audio=clips or None, prompts=prompt, add_special_tokens=special)
+        clips = [lengthened(part.samples) for message in messages for part in message.content if isinstance(part, Clip)]
+        with chat_template.fitting():
+            found = prepare_inputs(self._processor, audio=clips or None, prompts=prompt, add_special_tokens=special)
+        if clips and self._audio_token is not None and self._audio_token not in found["input_ids"].flatten().tolist():
+            raise BadRequest("the model's chat template has no place for a recording", param="messages")
         return {"pixel_values": None, "mask": found.pop("attention_mask", None), **found}
 
     def _usage(self, prompt: list[int], written: int) -> Usage:
@@ -150,8 +152,26 @@ def _load(folder: Path, seed: int | None) -> tuple[Any, Any]:
     """Model and processor of a folder; code that lies in it is not run."""
     if seed is not None:
         mx.random.seed(seed)
-    model, processor = mlx_vlm.load(str(folder), trust_remote_code=False)
+    if (file := json.loads((folder / "config.json").read_bytes()).get("model_file")) is not None:
+        raise ModelUnusable(f"it needs its own code ({file}), and code in a folder is not run")
+    with without_code():
+        model, processor = mlx_vlm.load(str(folder), trust_remote_code=False)
     return model, processor
+
+
+@contextmanager
+def without_code() -> Iterator[None]:
+    """Keep transformers from running code of a folder: some processors of mlx-vlm trust it whatever they are told."""
+    run = dynamic_module_utils.get_class_in_module
+    dynamic_module_utils.get_class_in_module = _refuse_code
+    try:
+        yield
+    finally:
+        dynamic_module_utils.get_class_in_module = run
+
+
+def _refuse_code(name: str, *_: Any, **__: Any) -> Any:
+    raise ModelUnusable(f"it needs its own code ({name}), and code in a folder is not run")
 
 
 def _message(message: Message, *, parts: bool) -> dict[str, Any]:
@@ -164,28 +184,15 @@ def _message(message: Message, *, parts: bool) -> dict[str, Any]:
     return {"role": message.role, "content": content, **message.more}
 
 
-def _template(owner: Any) -> str | None:
-    template = getattr(owner, "chat_template", None)
-    if isinstance(template, dict):
-        template = template.get("default")
-    return template if isinstance(template, str) else None
+def _sampling(ask: Ask, vocabulary: int) -> dict[str, Any]:
+    """The settings under the names of `stream_generate`; None leaves the model's own.
 
-
-def _control_tokens(tokenizer: Any) -> frozenset[str]:
-    """Special tokens of the vocabulary, and those in angle brackets that its maker added."""
-    added = {
-        token.content
-        for token in tokenizer.added_tokens_decoder.values()
-        if token.special or (token.content.startswith("<") and token.content.endswith(">"))
-    }
-    return frozenset({*added, *tokenizer.all_special_tokens})
-
-
-def _sampling(ask: Ask) -> dict[str, Any]:
-    """The settings under the names of `stream_generate`; None leaves the model's own."""
+    MLX can choose among fewer tokens than there are in the vocabulary; 0 is all of them.
+    """
     if ask.temperature is None:
         return {}
-    given = {"top_k": ask.top_k, "top_p": ask.top_p, "min_p": ask.min_p}
+    top_k = ask.top_k if ask.top_k is None or 0 < ask.top_k < vocabulary else 0
+    given = {"top_k": top_k, "top_p": ask.top_p, "min_p": ask.min_p}
     return {
         "temperature": min(max(ask.temperature, 0.0), HOTTEST),
         **{name: value for name, value in given.items() if value is not None},

@@ -1,31 +1,37 @@
 """Hugging Face folders through transformers: AutoProcessor and AutoModelForMultimodalLM, or a tokenizer and a model of text."""
 
+import pickle
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import torch
 import transformers
-from jinja2 import TemplateError
-from transformers import StoppingCriteria, StoppingCriteriaList
+from transformers import LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
 from openproxy.audio import RATE
-from openproxy.engine.models import chat_wire
+from openproxy.engine.models import chat_template, chat_wire
 from openproxy.engine.models.chat import HOTTEST, Ask, ChatSettings, Clip, Delta, Finish, Message, Step
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.engine.models.chat_text import StopAt
 from openproxy.engine.models.chat_tokens import Detokenizer
-from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported
+from openproxy.engine.models.chat_windows import lengthened
+from openproxy.errors import ContextExceeded, ModelUnusable, NotSupported, OpenProxyError
 from openproxy.transcript import Usage
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-SHORTEST_SECONDS = 0.1
-"""Shorter clips are lengthened with silence: some encoders make nothing of less."""
+_ONE_BY_ONE: dict[str, Any] = {
+    "num_beams": 1,
+    "num_return_sequences": 1,
+    "max_time": None,
+    "stop_strings": None,
+    "prompt_lookup_num_tokens": None,
+    "cache_implementation": None,
+}
+"""Of `generate`: one token after the other to the end, whatever the folder's generation_config.json asks for."""
+_RENDERED = "{{ text }}"
+"""A template for what is rendered already; what a request sends for templates is kept from the processor in this way."""
 _THINK = "<think>"
 _TAIL = 12
 """Tokens at the end of a prompt among which a template opens the thinking."""
@@ -49,24 +55,26 @@ class TransformersChat:
         try:
             self._processor, self._model = _load(folder)
         except Exception as error:  # each library that reads a part of the folder has errors of its own
-            raise ModelUnusable(f"{name} does not load: {str(error).replace(str(folder), name)}") from error
+            raise ModelUnusable(f"{name} does not load: {_why(error).replace(str(folder), name)}") from error
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
         extractor = getattr(self._processor, "feature_extractor", None)
         self.takes_audio: bool | None = extractor is not None
         if extractor is not None and extractor.sampling_rate != RATE:
             raise ModelUnusable(f"{name} hears {extractor.sampling_rate} Hz; what is known here is {RATE} Hz")
-        self.template = settings.template or _template(self._processor) or _template(self._tokenizer)
+        self.template: str | None = settings.template or chat_template.own(self._processor, self._tokenizer)
         if self.template is None:
             raise ModelUnusable(f"{name} has no chat template; --chat-template-file gives it one")
         own = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
         limits = [limit for limit in (own, settings.context) if isinstance(limit, int) and limit > 0]
         self.context: int | None = min(limits, default=None)
-        self.control_tokens = _control_tokens(self._processor, self._tokenizer)
+        self.control_tokens = chat_template.control_tokens(self._tokenizer, self._processor)
         self._audio_token = getattr(self._processor, "audio_token_id", None) or self._tokenizer.convert_tokens_to_ids(
             getattr(self._processor, "audio_token", None) or ""
         )
         ends = self._model.generation_config.eos_token_id
-        self._ends = frozenset(ends if isinstance(ends, list) else [ends])
+        self._ends = frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
+        if not all(isinstance(token, int) for token in self._ends):
+            raise ModelUnusable(f"the eos_token_id of {name} is no token: {ends!r}")
         self._preparing = threading.Lock()
         self._seeding = threading.Lock()
 
@@ -110,7 +118,8 @@ class TransformersChat:
                 **inputs,
                 **_sampling(ask),
                 **({"max_new_tokens": min(limits)} if limits else {}),
-                num_beams=1,
+                **_ONE_BY_ONE,
+                logits_processor=LogitsProcessorList([_Finite()]),
                 stopping_criteria=StoppingCriteriaList([writer]),
             )
         channel.put(writer.finish(self._usage(prompt, writer.count), limit=min(limits, default=None)))
@@ -118,20 +127,13 @@ class TransformersChat:
     def _inputs(self, messages: Sequence[Message], ask: Ask, templating: Mapping[str, Any]) -> Any:
         """What the model is given: tensors by name."""
         effort = {} if ask.reasoning_effort is None else {"reasoning_effort": ask.reasoning_effort}
-        try:
-            with self._preparing:
+        told = [self._message(message) for message in messages]
+        with self._preparing:
+            text = chat_template.rendered(self._tokenizer, self.template, told, {**effort, **templating})
+            with chat_template.fitting():
                 inputs = self._processor.apply_chat_template(
-                    [self._message(message) for message in messages],
-                    chat_template=self.template,
-                    add_generation_prompt=True,
-                    tokenize=True,
-                    return_dict=True,
-                    return_tensors="pt",
-                    **effort,
-                    **templating,
+                    told, chat_template=_RENDERED, text=text, tokenize=True, return_dict=True, return_tensors="pt"
                 )
-        except (TemplateError, TypeError) as error:
-            raise BadRequest(f"the messages do not fit the model's chat template: {error}", param="messages") from error
         return inputs.to(self._model.device, dtype=self._model.dtype) if self.takes_audio else inputs
 
     def _message(self, message: Message) -> dict[str, Any]:
@@ -142,7 +144,7 @@ class TransformersChat:
             content = [
                 {"type": "text", "text": part}
                 if isinstance(part, str)
-                else {"type": "audio", "audio": _lengthened(part.samples)}
+                else {"type": "audio", "audio": lengthened(part.samples)}
                 for part in message.content
             ]
         return {"role": message.role, "content": content, **message.more}
@@ -198,32 +200,37 @@ class _Writer(StoppingCriteria):  # type: ignore[misc]
         return Finish("length" if full else "stop", usage, found)
 
 
+class _Finite(LogitsProcessor):  # type: ignore[misc]
+    """Ends an answer whose scores are no numbers: what is sampled of them is the model's first token for ever, or an error."""
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        if bool(torch.isnan(scores).any()):
+            raise OpenProxyError(
+                "The model computes NaN for this input: its weights are damaged, or its dtype is too small"
+            )
+        return scores
+
+
 def _load(folder: Path) -> tuple[Any, Any]:
-    """Processor and model of a folder; code that lies in it is not run."""
+    """Processor and model of a folder; code that lies in it is not run, and weights that it lacks are not made up."""
     own: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     processor: Any = transformers.AutoProcessor.from_pretrained(folder, **own)
     hears = getattr(processor, "feature_extractor", None) is not None
     kind = transformers.AutoModelForMultimodalLM if hears else transformers.AutoModelForCausalLM
-    model: Any = kind.from_pretrained(folder, **own)
+    model: Any
+    model, told = kind.from_pretrained(folder, **own, output_loading_info=True)
+    if missing := sorted(told["missing_keys"]):
+        raise ModelUnusable(f"its weights lack {len(missing)} tensors of its model, {missing[0]} among them")
     return processor, model.eval()
 
 
-def _template(owner: Any) -> str | None:
-    template = getattr(owner, "chat_template", None)
-    if isinstance(template, dict):
-        template = template.get("default")
-    return template if isinstance(template, str) else None
-
-
-def _control_tokens(processor: Any, tokenizer: Any) -> frozenset[str]:
-    """Special tokens of the vocabulary, those in angle brackets that its maker added, and the processor's own."""
-    added = {
-        token.content
-        for token in tokenizer.added_tokens_decoder.values()
-        if token.special or (token.content.startswith("<") and token.content.endswith(">"))
-    }
-    own = {value for name, value in vars(processor).items() if name.endswith("_token") and isinstance(value, str)}
-    return frozenset({*added, *own, *tokenizer.all_special_tokens})
+def _why(error: Exception) -> str:
+    """What is said of a folder that does not load. torch refuses pickles, and would explain how to run them all the same."""
+    if isinstance(error, pickle.UnpicklingError):
+        return (
+            "its weights are a pickle that is damaged or holds more than tensors; such are not loaded, safetensors are"
+        )
+    return str(error)
 
 
 def _sampling(ask: Ask) -> dict[str, Any]:
@@ -232,14 +239,9 @@ def _sampling(ask: Ask) -> dict[str, Any]:
         return {}
     if ask.temperature <= 0:
         return {"do_sample": False, "temperature": None, "top_k": None, "top_p": None, "min_p": None}
-    given = {"top_k": ask.top_k, "top_p": ask.top_p, "min_p": ask.min_p}
+    given = {"top_k": None if ask.top_k is None else max(ask.top_k, 0), "top_p": ask.top_p, "min_p": ask.min_p}
     return {
         "do_sample": True,
         "temperature": min(ask.temperature, HOTTEST),
         **{name: value for name, value in given.items() if value is not None},
     }
-
-
-def _lengthened(samples: "NDArray[np.float32]") -> "NDArray[np.float32]":
-    missing = round(SHORTEST_SECONDS * RATE) - len(samples)
-    return np.pad(samples, (0, missing)) if missing > 0 else samples

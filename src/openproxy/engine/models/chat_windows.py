@@ -11,6 +11,8 @@ from openproxy.engine.chunks import quietest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SHORTEST_SECONDS = 0.1
+"""Shorter clips are lengthened: some encoders make nothing of less, some fail."""
 _EARLIEST = 0.25
 """No window but the last is shorter than this part of the longest."""
 _LAST_SECONDS = 15.0
@@ -55,3 +57,9 @@ def pause(samples: "NDArray[np.float32]", first: int, last: int) -> int:
         if end - start >= round(_PAUSE_SECONDS * RATE):
             return int(max((start + end) // 2, end - round(_LEAD_SECONDS * RATE)))
     return quietest(samples, first, last)
+
+
+def lengthened(samples: "NDArray[np.float32]") -> "NDArray[np.float32]":
+    """(samples,) with silence behind them up to SHORTEST_SECONDS."""
+    missing = round(SHORTEST_SECONDS * RATE) - len(samples)
+    return np.pad(samples, (0, missing)) if missing > 0 else samples
