@@ -35,6 +35,13 @@ class Finding:
 
 def inspect(path: Path) -> Finding:
     """Say what `path` holds. Reads at most the first bytes of weights, and the whole of config.json."""
+    try:
+        return _inspect(path)
+    except OSError as error:
+        return Finding(f"a file or folder that cannot be read ({error.strerror})")
+
+
+def _inspect(path: Path) -> Finding:
     if path.is_file():
         return _file(path)
     if not path.is_dir():
