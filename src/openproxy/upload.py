@@ -15,7 +15,6 @@ from openproxy.transcript import Task
 MEMORY_BYTES = 1024 * 1024
 """Up to this size an upload stays in memory; beyond it, in a file of its own (contracts/gateway.md, decision 4)."""
 
-
 CHUNK_BYTES = 256 * 1024
 """How much of an upload is read from its file at a time."""
 

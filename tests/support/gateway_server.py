@@ -121,8 +121,8 @@ class Gateway:
         return self.run(work)
 
     def kept(self) -> list[Path]:
-        """The uploads that lie on disk, given a second to go away."""
-        end = time.monotonic() + 1
+        """The uploads that lie on disk, given some seconds to go away."""
+        end = time.monotonic() + 10
         while (files := sorted(self.spool.iterdir())) and time.monotonic() < end:
             time.sleep(0.01)
         return files

@@ -62,7 +62,7 @@ async def spoken(port: int, *packets: bytes) -> bytes:
         await asyncio.sleep(0.02)
     answer = b""
     with suppress(TimeoutError):
-        answer = await asyncio.wait_for(reader.read(-1), 3)
+        answer = await asyncio.wait_for(reader.read(-1), 10)
     writer.close()
     return answer
 

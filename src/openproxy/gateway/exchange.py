@@ -94,16 +94,6 @@ class Exchange:
         self.body_over = not message.get("more_body", False)
         return data
 
-    async def _message(self) -> Message:
-        self._reading = True
-        try:
-            async with asyncio.timeout(self._idle):
-                return await self._receive()
-        except TimeoutError:
-            raise Stalled.after(self._idle or 0) from None
-        finally:
-            self._reading = False
-
     async def reply(
         self, status: int, data: bytes, content_type: str, headers: Mapping[str, str] | None = None
     ) -> None:
@@ -157,6 +147,22 @@ class Exchange:
         """End the watch for a client that goes away. May be called more than once."""
         self._watchers.discard(self._left)
 
+    def abandon(self) -> None:
+        """Nobody waits for the answer any more: cancel the task that works on it."""
+        self.gone = True
+        if self._main is not None:
+            self._main.cancel()
+
+    async def _message(self) -> Message:
+        self._reading = True
+        try:
+            async with asyncio.timeout(self._idle):
+                return await self._receive()
+        except TimeoutError:
+            raise Stalled.after(self._idle or 0) from None
+        finally:
+            self._reading = False
+
     async def _start(self, status: int, headers: Mapping[str, str]) -> None:
         self.status = status
         told = {**CORS, REQUEST_ID: self.request_id, **headers}
@@ -168,12 +174,6 @@ class Exchange:
         self.close()
         if not self._reading:
             self.abandon()
-
-    def abandon(self) -> None:
-        """Nobody waits for the answer any more: cancel the task that works on it."""
-        self.gone = True
-        if self._main is not None:
-            self._main.cancel()
 
 
 def _is_loopback(host: str) -> bool:

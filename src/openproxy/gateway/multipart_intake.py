@@ -48,10 +48,14 @@ class MultipartIntake:
         self._waiting: Backlog | None = None
         self._upload: Upload | None = None
         self._superseded = False
+        """Whether another file has begun since `live` was called, which its reader is still to be told."""
         self._turn = asyncio.Lock()
+        """Held by whoever reads the body: the provider's side, or the task that reads ahead of it."""
         self._ahead: asyncio.Task[None] | None = None
         self._given: float | None = None
+        """Since when the provider has been busy with a piece; None while it waits for one."""
         self._broken: Exception | None = None
+        """What reading ahead has raised."""
 
     async def begin(self) -> None:
         """See `Intake`."""
