@@ -123,6 +123,21 @@ async def test_a_reference_is_an_id_then_a_name_then_a_provider(store):
     assert await store.connections.get("c") == three
 
 
+async def test_a_name_that_several_providers_have_needs_the_provider(store):
+    groq = await store.connections.add("groq", "main", api_key="1")
+    openai = await store.connections.add("openai", "main", api_key="2")
+    with pytest.raises(Conflict) as caught:
+        await store.connections.get("main")
+    assert caught.value.message == ("Several connections are called 'main': groq/main, openai/main; name one of these")
+    assert await store.connections.get("openai/main") == openai
+    assert await store.connections.get("groq/main") == groq
+    assert await store.connections.get(openai.id) == openai
+    odd = await store.connections.add("deepgram", "openai/main", api_key="3")
+    assert await store.connections.get("openai/main") == odd
+    with pytest.raises(NotFound):
+        await store.connections.get("deepgram/main")
+
+
 async def test_update_changes_what_is_named(store):
     added = await store.connections.add("openai", "a", api_key="sk-1", access_token="at-1", data={"note": "n"})
     changed = await store.connections.update(added.id, priority=2, is_active=False, name="b")

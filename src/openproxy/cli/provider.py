@@ -34,7 +34,10 @@ app = typer.Typer(
 )
 
 Reference = Annotated[
-    str, typer.Argument(metavar="ID|NAME", help="The account's id, its name, or its provider, of which the first.")
+    str,
+    typer.Argument(
+        metavar="ID|NAME", help="The account's id, name or PROVIDER/NAME; or its provider, of which the first."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")]
 

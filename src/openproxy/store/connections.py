@@ -157,17 +157,26 @@ class Connections:
             return [from_row(row) for row in await connection.execute(query)]
 
     async def get(self, reference: str) -> StoredConnection:
-        """The connection of that id, else the first of that name, else the first of that provider. Raises NotFound."""
+        """The connection of that id, name or `provider/name`, the first of these that fits, else the first of that provider.
+
+        Raises NotFound, and Conflict for a name that connections of several providers have.
+        """
         if not words.storable(reference):
             raise _unknown(reference)
         columns = (connections.c.id, connections.c.name, connections.c.provider)
-        query = select(connections).where(or_(*(column == reference for column in columns)))
+        path = connections.c.provider + "/" + connections.c.name
+        query = select(connections).where(or_(*(column == reference for column in (*columns, path))))
         async with self._database.read() as connection:
             found = [from_row(row) for row in await connection.execute(query.order_by(connections.c.position))]
-        for attribute in ("id", "name", "provider"):
-            for one in found:
-                if getattr(one, attribute) == reference:
-                    return one
+        if (exact := next((one for one in found if one.id == reference), None)) is not None:
+            return exact
+        named = [one for one in found if one.name == reference]
+        if len(named) > 1:
+            listed = ", ".join(f"{one.provider}/{one.name}" for one in named)
+            raise Conflict(f"Several connections are called '{reference}': {listed}; name one of these", param="name")
+        paths = [one for one in found if f"{one.provider}/{one.name}" == reference]
+        for one in (*named, *paths, *found):
+            return one
         raise _unknown(reference)
 
     async def update(self, connection_id: str, **changes: Unpack[Changes]) -> StoredConnection:
