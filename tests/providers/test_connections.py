@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 
 import psutil
 import pytest
@@ -31,41 +33,33 @@ async def test_both_attempts_carry_identical_bytes_b15(provider: str, status: in
     assert first.headers["content-length"] == second.headers["content-length"] == str(len(first.body))
 
 
-async def test_connections_are_kept_and_used_again():
-    peers: set[object] = set()
+@asynccontextmanager
+async def setting_cookies() -> AsyncIterator[tuple[str, list[tuple[object, Mapping[str, str]]]]]:
+    """The URL of an upstream that sets cookies, and of each request its connection and its headers."""
+    seen: list[tuple[object, Mapping[str, str]]] = []
 
     async def handle(request: web.Request) -> web.Response:
         assert request.transport is not None
-        peers.add(request.transport.get_extra_info("peername"))
+        seen.append((request.transport.get_extra_info("peername"), request.headers))
         await request.read()
         return web.json_response({"text": "x"}, headers={"Set-Cookie": "account=1; Path=/"})
 
     app = web.Application()
     app.router.add_post("/{anything:.*}", handle)
-    provider = providers.get("openai")
+    async with serve(app) as url:
+        yield url, seen
+
+
+@pytest.mark.parametrize("provider_id", ["openai", "groq"])
+async def test_connections_are_kept_and_nothing_of_one_account_reaches_another(provider_id: str):
+    provider = providers.get(provider_id)
     assert provider is not None
-    async with serve(app) as url, Client() as client:
+    async with setting_cookies() as (url, seen), Client() as client:
         for _ in range(3):
-            await provider.transcribe(asked("m"), account("openai", url), client)
-    assert len(peers) == 1
-
-
-async def test_nothing_of_one_account_reaches_another():
-    seen: list[dict[str, str]] = []
-
-    async def handle(request: web.Request) -> web.Response:
-        seen.append(dict(request.headers))
-        await request.read()
-        return web.json_response({"text": "x"}, headers={"Set-Cookie": "account=1; Path=/"})
-
-    app = web.Application()
-    app.router.add_post("/{anything:.*}", handle)
-    provider = providers.get("groq")
-    assert provider is not None
-    async with serve(app) as url, Client() as client:
-        for _ in range(2):
-            await provider.transcribe(asked("m"), account("groq", url), client)
-    assert all("Cookie" not in headers for headers in seen)
+            await provider.transcribe(asked("m"), account(provider_id, url), client)
+    assert len(seen) == 3
+    assert len({peer for peer, _ in seen}) == 1
+    assert all("Cookie" not in headers for _, headers in seen)
 
 
 async def test_ipv6():

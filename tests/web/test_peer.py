@@ -4,15 +4,14 @@ import asyncio
 import socket
 import struct
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from openproxy.web import peer
-from openproxy.web.protocol import LEFT, BoundedProtocol
+from openproxy.web.protocol import LEFT
+from support.bounded import serving
 
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"
 
@@ -36,18 +35,6 @@ class Application:
         while not self.left.is_set():
             await send({"type": "http.response.body", "body": bytes(65536), "more_body": True})
             self.begun.set()
-
-
-@asynccontextmanager
-async def serving(application: ASGIApp) -> AsyncIterator[int]:
-    """The port at which the application is served."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(application, http=BoundedProtocol, lifespan="off", ws="none", log_config=None)
-    server = uvicorn.Server(config)
-    running = asyncio.create_task(server._serve([listener]))
-    yield listener.getsockname()[1]
-    server.should_exit = True
-    await running
 
 
 @pytest.fixture

@@ -2,16 +2,14 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
-import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from openproxy.web import protocol
-from openproxy.web.protocol import BoundedProtocol
+from support.bounded import serving
 
 REFUSED = {
     "error": {
@@ -45,13 +43,8 @@ async def answers_its_body(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(answers_its_body, http=BoundedProtocol, lifespan="off", ws="none", log_config=None)
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server._serve([listener]))
-    yield listener.getsockname()[1]
-    server.should_exit = True
-    await serving
+    async with serving(answers_its_body) as port:
+        yield port
 
 
 async def spoken(port: int, *packets: bytes) -> bytes:
