@@ -192,7 +192,7 @@ def test_without_the_engine_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", program, "transcribe", CAT], capture_output=True, timeout=60)
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr == (
-        b"error: the local engine is not installed (ctranslate2 is missing): pip install 'openproxy-stt[engine]'\n"
+        b"error: the local engine is not installed (av is missing): pip install 'openproxy-stt[engine]'\n"
     )
 
 
