@@ -18,6 +18,7 @@ from openproxy.audio.packets import Measured, frames, measure, nothing_decoded
 from openproxy.audio.resampling import RATE, Samples
 from openproxy.audio.samples import resampled
 from openproxy.audio.source import Source
+from openproxy.audio.tags import untagged
 from openproxy.errors import AudioUnreadable
 
 DEFAULT_LIMITS = Limits(max_seconds=4 * 3600.0)
@@ -74,7 +75,7 @@ class Audio:
         self.decoded_seconds = 0.0
         limits.check_bytes(source.size)
         check(source, strict=strict)
-        self._links = self._probe(links(source))
+        self._links = self._probe(links(source if strict else untagged(source)))
 
     def blocks(self, seconds: float = 30.0) -> Iterator[Samples]:
         """Decode from the start into mono float32 at 16 kHz: arrays (samples,), all but the last of `seconds` exactly.

@@ -5,7 +5,7 @@ from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.stream import Discard, Disposition
 
-from openproxy.audio import riff, unsized
+from openproxy.audio import riff, tags, unsized
 from openproxy.audio.source import Source
 from openproxy.errors import AudioUnreadable
 
@@ -139,6 +139,10 @@ def _audio_stream(container: InputContainer) -> AudioStream:
 def _unrecognised(source: Source, *, strict: bool) -> AudioUnreadable:
     head = source.peek(0, _HEAD_BYTES)
     kind = _kind(head, _BEGINNINGS) if len(head) == _HEAD_BYTES else None
+    if kind == "mp3" and tags.length(source) >= source.size:
+        return AudioUnreadable(
+            "the file holds no audio samples: there is a tag and nothing after it", code="no_samples"
+        )
     if kind is not None:
         return AudioUnreadable(
             f"the file begins like {kind}, but its header is damaged or cut short", code="damaged_audio"
