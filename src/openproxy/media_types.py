@@ -68,7 +68,7 @@ def guess(filename: str | None, declared: str | None = None) -> str:
     audio = _declared_audio(declared)
     if audio is not None:
         return audio
-    name = DEFAULT_NAME if filename is None else filename
+    name = DEFAULT_NAME if filename is None else filename.rstrip()
     return _BY_EXTENSION.get(name.rsplit(".", 1)[-1].lower(), _UNKNOWN)
 
 
@@ -101,14 +101,17 @@ def safe_name(filename: str | None, declared: str | None = None) -> str:
     """A base name that can stand in a multipart header: it keeps its extension and cannot end or split the header.
 
     Folders are cut off; quotes, control characters and percent escapes of these become `_`; long names are shortened.
-    A name without an extension gets the one of its declared type. None, and a name of which nothing is left, is
-    `audio` with that extension, `audio.wav` where no type is declared.
+    A name without an extension gets the one of its declared type; one that is nothing else (`.m4a`) is `audio.m4a`.
+    None, and a name of which nothing is left, is `audio` with that extension, `audio.wav` where no type is declared.
     """
     base = re.split(r"[/\\]", filename or "")[-1]
     cleaned = "".join(
         "_" if character in _UNSAFE or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") else character
         for character in _ESCAPED.sub("_", base)
-    ).strip(" .")
+    ).rstrip(" .")
+    if cleaned[:1] == "." and cleaned[1:].lower() in _BY_EXTENSION:
+        return f"audio{cleaned}"
+    cleaned = cleaned.lstrip(" .")
     stem, dot, extension = cleaned.rpartition(".")
     if dot and stem and len(extension) <= _MAX_EXTENSION:
         return f"{stem[:_MAX_NAME]}.{extension}"
@@ -124,7 +127,7 @@ def _declared_audio(declared: str | None) -> str | None:
 
 
 def _is_opus(filename: str | None, declared: str | None) -> bool:
-    return (filename or "").lower().endswith(".opus") or bare(guess(filename, declared)) == "audio/opus"
+    return (filename or "").rstrip().lower().endswith(".opus") or bare(guess(filename, declared)) == "audio/opus"
 
 
 def _stem(name: str) -> str:
