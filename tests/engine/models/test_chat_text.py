@@ -51,6 +51,8 @@ def test_thinking_that_the_template_opened_is_taken_out(size: int) -> None:
         ("language English<asr_text>How many days?", "How many days?", "English"),
         (" language English<asr_text> How many days?", "How many days?", "English"),
         ("\nlanguage Chinese,English<asr_text>好", "好", "Chinese,English"),
+        ("language English\n<asr_text>\nHow many days?", "How many days?", "English"),
+        ("language English\nis spoken<asr_text>x", "language English\nis spoken<asr_text>x", None),
         ("language None<asr_text>", "", None),
         ("language None<asr_text>  ", "", None),
         ("<asr_text>Hello", "Hello", None),

@@ -110,7 +110,7 @@ def _may_be_heading(text: str) -> bool:
     if _TAG.startswith(text) or not rest:
         return _TAG.startswith(text) or _HEADING.startswith(word)
     name, opened, tag = rest.partition("<")
-    named = word == _HEADING and name[:1].isspace() and "\n" not in name and len(name) <= _LONGEST_NAME
+    named = word == _HEADING and name[:1].isspace() and "\n" not in name.rstrip() and len(name) <= _LONGEST_NAME
     return named and (not opened or _TAG.startswith(opened + tag))
 
 
