@@ -1,6 +1,7 @@
 """The process of the model: loads it, works on several jobs at once in threads, and ends with its parent."""
 
 import logging
+import math
 import os
 import signal
 import threading
@@ -56,7 +57,7 @@ class _WatchedAudio:
         shortest = self._job.shortest
         if seconds < shortest:
             raise AudioUnreadable(
-                f"audio is {seconds:.3f} seconds long, minimum is {shortest:g} seconds",
+                f"audio is {math.floor(seconds * 1000) / 1000:.3f} seconds long, minimum is {shortest:g} seconds",
                 param="file",
                 code="audio_too_short",
             )
