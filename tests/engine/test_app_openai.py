@@ -207,6 +207,24 @@ def test_no_file(openai_engine: EngineServer) -> None:
     }
 
 
+@pytest.mark.parametrize("filename", ["", '; filename=""'])
+def test_a_file_without_a_name_is_one_too_b11(openai_engine: EngineServer, filename: str) -> None:
+    head = f'--b\r\nContent-Disposition: form-data; name="file"{filename}\r\nContent-Type: audio/wav\r\n\r\n'
+    answer = httpx.post(
+        openai_engine.url + "/v1/audio/transcriptions",
+        content=head.encode() + CLIP.read_bytes() + b"\r\n--b--\r\n",
+        headers={"Content-Type": "multipart/form-data; boundary=b"},
+        timeout=60,
+    )
+    assert "kitchen" in answer.json()["text"]
+    empty = httpx.post(
+        openai_engine.url + "/v1/audio/transcriptions",
+        content=head.encode() + b"\r\n--b--\r\n",
+        headers={"Content-Type": "multipart/form-data; boundary=b"},
+    )
+    assert empty.json()["error"]["message"] == "Missing required field: file"
+
+
 def test_the_last_file_counts(openai_engine: EngineServer) -> None:
     files = [("file", ("a.mp3", (CASES / "B19_cat.mp3").read_bytes())), ("file", ("b.wav", CLIP.read_bytes()))]
     answer = httpx.post(openai_engine.url + "/v1/audio/transcriptions", files=files, timeout=60)
@@ -218,6 +236,7 @@ def test_too_short_is_refused_and_a_tenth_of_a_second_is_not(openai_engine: Engi
     assert refused.status_code == 400
     assert refused.json()["error"]["code"] == "audio_too_short"
     assert "0.099 seconds" in refused.json()["error"]["message"]
+    assert "0.099 seconds" in openai_engine.post_bytes(silence(0.0999)).json()["error"]["message"]
     assert openai_engine.post_bytes(silence(0.1)).json()["text"] == ""
 
 

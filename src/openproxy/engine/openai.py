@@ -66,12 +66,12 @@ def read(form: Form, facts: ModelFacts, defaults: Options, *, translate: bool) -
 
 
 def _file(form: Form) -> Upload:
-    """The last part named `file`; one that came without a file name counts too."""
+    """The last part named `file`; one that came without a file name, or with an empty one, counts too."""
     for part in reversed(form.parts):
         if part.name == "file" and part.upload is not None:
             return part.upload
     for index, part in reversed(list(enumerate(form.parts))):
-        if part.name == "file" and part.filename is None and part.value:
+        if part.name == "file" and not part.filename and part.value:
             return _adopt(form, index)
     raise BadRequest("Missing required field: file", param="file", code="missing_required_parameter")
 
