@@ -96,7 +96,7 @@ def test_no_credential_is_anywhere(document: Document, vendor, upstream):
         replied = [ask(made, model) for model in MODELS.values()] + [ask(SUPPLIED, MODELS["groq"])]
         assert [answer.text for answer in replied if answer.status_code != 200] == []
         assert {answer.json()["text"].strip() for answer in replied} == {speech.TEXT}
-        command("provider", "disable", "main")
+        command("provider", "disable", "openai/main")
         assert ask(SUPPLIED, "openai/whisper-1").status_code in (200, 401)
         ask("no key at all", "openai/whisper-1")
         paths = ["/api/keys", "/api/providers", "/api/media-providers", "/api/settings", "/api/usage", "/metrics"]
