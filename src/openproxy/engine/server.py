@@ -18,12 +18,14 @@ from openproxy.engine.settings import EngineSettings
 from openproxy.engine.worker import Worker, WorkerSettings
 from openproxy.engine.worker_messages import ModelSettings
 from openproxy.errors import OpenProxyError
-from openproxy.web.protocol import BoundedProtocol
+from openproxy.web import serving
 
 DRAIN_SECONDS = 8.0
 """Within which running work may finish after a signal."""
 CLOSE_SECONDS = 9
 """Within which connections must be closed after a signal, whatever they do."""
+SHRINK_SECONDS = 10.0
+"""So often what bodies and answers have left free goes back to the system: single pages of it are in use for long."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,18 +42,7 @@ def serve(host: str, port: int, settings: EngineSettings, model: ModelSettings, 
     freed_memory.hold_little(stores=1)
     spool.sweep()
     worker = Worker(model, limits)
-    config = uvicorn.Config(
-        App(settings, worker),
-        http=BoundedProtocol,
-        lifespan="off",
-        ws="none",
-        log_config=None,
-        log_level=logging.WARNING,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=CLOSE_SECONDS,
-    )
+    config = serving.config(App(settings, worker), lifespan="off", close_seconds=CLOSE_SECONDS)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         return runner.run(_run(_Server(config, worker), listener, settings))
 
@@ -88,24 +79,32 @@ class _Server(uvicorn.Server):
 async def _run(server: _Server, listener: socket.socket, settings: EngineSettings) -> int:
     worker = server.worker
     _announce(listener, worker.model, settings)
-    serving = asyncio.create_task(server.serve([listener]))
+    served = asyncio.create_task(server.serve([listener]))
     loading = asyncio.create_task(worker.start())
+    shrinking = asyncio.create_task(_shrink())
     try:
-        await asyncio.wait({serving, loading}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({served, loading}, return_when=asyncio.FIRST_COMPLETED)
         if loading.done() and (error := loading.exception()) is not None:
             server.should_exit = True
-            await serving
+            await served
             if not isinstance(error, OpenProxyError):
                 raise error
             print(f"openproxy-engine: {error.message}", file=sys.stderr)  # noqa: T201
             return 1
         if loading.done():
             _log.info("The model is loaded")
-        await serving
+        await served
     finally:
         loading.cancel()
+        shrinking.cancel()
         await worker.stop()
     return 0
+
+
+async def _shrink() -> None:
+    while True:
+        await asyncio.sleep(SHRINK_SECONDS)
+        freed_memory.give_back()
 
 
 def _listen(host: str, port: int) -> socket.socket:

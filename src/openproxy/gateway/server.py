@@ -1,7 +1,6 @@
 """A running gateway: one process, one port; a signal lets running requests finish."""
 
 import gc
-import logging
 import os
 import socket
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from openproxy.gateway.admin.mounting import mounted
 from openproxy.gateway.app import App, Mounted
 from openproxy.gateway.services import Settings
 from openproxy.store import Access
-from openproxy.web.protocol import BoundedProtocol
+from openproxy.web import serving
 
 HOST = "127.0.0.1"
 PORT = 4623
@@ -33,21 +32,7 @@ def config(
     settings: Settings, host: str = HOST, port: int = PORT, *, admin: Mounted | None = mounted
 ) -> uvicorn.Config:
     """How uvicorn serves the gateway; `admin` makes the application below /api."""
-    return uvicorn.Config(
-        App(settings, admin),
-        host=host,
-        port=port,
-        http=BoundedProtocol,
-        lifespan="on",
-        ws="none",
-        log_config=None,
-        log_level=logging.WARNING,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        backlog=2048,
-        timeout_graceful_shutdown=DRAIN_SECONDS,
-    )
+    return serving.config(App(settings, admin), host, port, lifespan="on", close_seconds=DRAIN_SECONDS)
 
 
 def serve(
