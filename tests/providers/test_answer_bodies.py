@@ -12,6 +12,7 @@ from openproxy import providers
 from openproxy.errors import UpstreamError
 from openproxy.providers.http import Answer, Client
 from openproxy.providers.replies import Verbatim
+from openproxy.transcript import Transcript
 from support.faults import ALL, OK, QUICK, SMALL, failed, fault
 from support.providers import SECRET, account, asked, transcribe
 
@@ -133,3 +134,29 @@ async def test_a_secret_that_a_successful_answer_repeats_is_not_passed_on_b17(co
         body = reply.answer.body
         shown = body if isinstance(body, bytes) else await body.read()
     assert shown == b'data: {"error": "bad key [redacted]"}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"error": "FFmpeg conversion failed."}', "FFmpeg conversion failed."),
+        (b'{"error": {"message": "no audio", "type": "x"}, "code": 3}', "no audio"),
+        (b'{"error": {"code": 3}}', '{"error": {"code": 3}}'),
+    ],
+)
+@pytest.mark.parametrize("provider", ["openai", "selfhosted-stt", "deepgram", "huggingface", "gemini"])
+async def test_an_error_with_status_200_is_no_empty_transcript(provider: str, body: bytes, message: str):
+    head = OK + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with raw.answering(head + body) as url:
+        with pytest.raises(UpstreamError) as raised:
+            await transcribe(asked("m", rendered=True), account(provider, url), SMALL)
+    assert (raised.value.status, raised.value.message) == (502, message)
+
+
+async def test_an_error_beside_a_transcript_takes_nothing_from_it():
+    body = b'{"text": "hello", "error": "no speakers"}'
+    head = OK + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with raw.answering(head + body) as url:
+        reply = await transcribe(asked("m", rendered=True), account("selfhosted-stt", url), SMALL)
+    assert isinstance(reply.answer, Transcript)
+    assert reply.answer.text == "hello"

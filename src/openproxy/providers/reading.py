@@ -7,20 +7,30 @@ from typing import Any
 
 from openproxy import languages
 from openproxy.errors import UnknownLanguage, UpstreamError
+from openproxy.providers import faults
 
 LONGEST = 1e9
 """A time beyond this, in seconds or milliseconds, is no time in a recording."""
+_OF_A_TRANSCRIPT = frozenset({"text", "segments", "chunks", "results", "candidates", "id", "status", "upload_url"})
+"""Members of the answers that hold a transcript, or tell of the way to one."""
 _WRITTEN = re.compile(r"\s*[+-]?[0-9]{1,15}(?:\.[0-9]{0,15})?\s*")
 """A number that a server has put into quotes."""
 
 
 def document(body: bytes, label: str) -> Any:
-    """The JSON document in `body`. Raises UpstreamError 502 `Failed parsing <label> response: ...` for anything else."""
+    """The JSON document in `body`.
+
+    Raises UpstreamError 502: `Failed parsing <label> response: ...` for anything else, and the upstream's message where
+    the document holds an error and nothing of a transcript, as whisper.cpp's server answers with status 200.
+    """
     try:
-        return json.loads(body)
+        found = json.loads(body)
     except (ValueError, RecursionError) as error:
         detail = error.args[0] if isinstance(error, json.JSONDecodeError) else "not JSON"
         raise UpstreamError(502, f"Failed parsing {label} response: {detail}") from None
+    if isinstance(found, dict) and found.get("error") and not _OF_A_TRANSCRIPT & found.keys():
+        raise UpstreamError(502, faults.message(502, "application/json", body))
+    return found
 
 
 def is_json(body: bytes) -> bool:
