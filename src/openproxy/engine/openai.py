@@ -19,7 +19,6 @@ SHORTEST_SECONDS = 0.1
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
-_UNSTREAMED = ("srt", "vtt")
 _GRANULARITIES = re.compile(r"timestamp_granularities(?:\[[0-9]*\])?")
 """The names under which clients send the list: with brackets, without, and with each value's number in them."""
 
@@ -158,7 +157,7 @@ def _stream(form: Form, response_format: str) -> bool:
     stream = _TRUTH.get(value.lower())
     if stream is None:
         raise BadRequest(f"stream '{_shown(value)}' is neither true nor false", param="stream", code="invalid_value")
-    if stream and response_format in _UNSTREAMED:
+    if stream and response_format in formats.SUBTITLES:
         raise BadRequest(
             f"response_format {response_format} cannot be streamed; leave out stream, or ask for json, text or verbose_json",
             param="stream",
