@@ -232,13 +232,16 @@ def test_an_end_that_is_no_token_is_said(copied: Any) -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_scores_that_are_no_numbers_end_the_answer(copied: Any, temperature: float) -> None:
+def test_scores_that_are_no_numbers_end_the_answer(copied: Any, form: str, temperature: float) -> None:
     from safetensors.numpy import load_file, save_file
 
-    folder = copied("qwen2_audio")
+    folder = copied(form)
     weights = load_file(folder / "model.safetensors")
-    name = next(name for name in weights if name.endswith("lm_head.weight"))
-    save_file({**weights, name: np.full_like(weights[name], np.nan)}, folder / "model.safetensors", {"format": "pt"})
+    (name,) = (
+        name for name in weights if name.endswith("language_model.model.norm.weight") or name == "lm_head.weight"
+    )
+    spoilt = {**weights, name: np.full_like(weights[name], np.nan)}
+    save_file(spoilt, folder / "model.safetensors", {"format": "mlx" if form == "gemma" else "pt"})
     with pytest.raises(OpenProxyError, match="computes NaN"):
         answer(chat_of(folder), "say", temperature=temperature)
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 HOTTEST = 1e4
 """Beyond this temperature every token is as likely as any other; keeps infinity out of JSON and arithmetic."""
 
+NOT_A_NUMBER = "The model computes NaN for this input: its weights are damaged, or its number format is too small"
+"""Said in place of an answer: of such scores the same token would be taken for ever."""
 
 DEEPEST_JSON = 100
 """Objects and arrays within each other. What goes from process to process is walked by recursion on both sides."""

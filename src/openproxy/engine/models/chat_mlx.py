@@ -14,12 +14,12 @@ from transformers import dynamic_module_utils
 
 from openproxy.audio import RATE
 from openproxy.engine.models import chat_template, chat_wire
-from openproxy.engine.models.chat import HOTTEST, Ask, ChatSettings, Clip, Delta, Finish, Message, Step
+from openproxy.engine.models.chat import HOTTEST, NOT_A_NUMBER, Ask, ChatSettings, Clip, Delta, Finish, Message, Step
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.engine.models.chat_text import StopAt
 from openproxy.engine.models.chat_tokens import Detokenizer
 from openproxy.engine.models.chat_windows import lengthened
-from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported
+from openproxy.errors import BadRequest, ContextExceeded, ModelUnusable, NotSupported, OpenProxyError
 from openproxy.transcript import Usage
 
 _UNLIMITED = 1 << 30
@@ -116,6 +116,8 @@ class MlxChat:
         with closing(results):
             for result in results:
                 count, full = result.generation_tokens, result.finish_reason == "length"
+                if result.logprobs is not None and mx.isnan(result.logprobs).any():
+                    raise OpenProxyError(NOT_A_NUMBER)
                 if result.finish_reason is not None:  # tells the last token again
                     break
                 if delta := stop.feed(text.feed(int(result.token))):

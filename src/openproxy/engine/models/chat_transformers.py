@@ -13,7 +13,7 @@ from transformers import LogitsProcessor, LogitsProcessorList, StoppingCriteria,
 
 from openproxy.audio import RATE
 from openproxy.engine.models import chat_template, chat_wire
-from openproxy.engine.models.chat import HOTTEST, Ask, ChatSettings, Clip, Delta, Finish, Message, Step
+from openproxy.engine.models.chat import HOTTEST, NOT_A_NUMBER, Ask, ChatSettings, Clip, Delta, Finish, Message, Step
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.engine.models.chat_text import StopAt
 from openproxy.engine.models.chat_tokens import Detokenizer
@@ -205,9 +205,7 @@ class _Finite(LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
         if bool(torch.isnan(scores).any()):
-            raise OpenProxyError(
-                "The model computes NaN for this input: its weights are damaged, or its dtype is too small"
-            )
+            raise OpenProxyError(NOT_A_NUMBER)
         return scores
 
 
