@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,23 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
         "ModelUnusable mine is in Hugging Face form and has to be converted once, which needs torch"
     )
     assert result.stdout.endswith(": pip install 'openproxy-stt[transformers]'\n")
+
+
+@pytest.mark.all
+def test_weights_that_are_not_there_are_not_made_up(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "decoder_layers": 3}))
+    with pytest.raises(ModelUnusable, match=r"its weights lack \d+ tensors of its model, model\.decoder\.layers\.2\."):
+        load(str(folder))
+
+
+@pytest.mark.all
+def test_code_in_a_folder_is_not_run(folder: Path) -> None:
+    (folder / "own.py").write_text(
+        "from pathlib import Path\nPath(__file__).with_name('ran').touch()\nclass Own: pass\n"
+    )
+    told = {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told))
+    with suppress(ModelUnusable):  # where it does without the code it may be converted
+        load(str(folder))
+    assert not (folder / "ran").exists()

@@ -4,6 +4,7 @@ import hashlib
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from openproxy import paths
 from openproxy.engine.models.inspection import WEIGHTS
@@ -49,10 +50,20 @@ def _convert(folder: Path, target: Path, name: str) -> None:
     from ctranslate2.converters import TransformersConverter
     from transformers import AutoTokenizer
 
+    class Complete(TransformersConverter):  # type: ignore[misc]
+        """Refuses weights that lack a part of the model, which transformers would make up."""
+
+        def load_model(self, model_class: Any, model_name_or_path: str, **kwargs: Any) -> Any:
+            model, told = model_class.from_pretrained(model_name_or_path, **kwargs, output_loading_info=True)
+            if missing := sorted(told["missing_keys"]):
+                raise ValueError(f"its weights lack {len(missing)} tensors of its model, {missing[0]} among them")
+            return model
+
     kept = [file for file in ("preprocessor_config.json",) if (folder / file).is_file()]
     try:
-        TransformersConverter(str(folder), copy_files=kept).convert(str(target), quantization=_STORED_AS)
-        AutoTokenizer.from_pretrained(str(folder)).backend_tokenizer.save(str(target / "tokenizer.json"))
+        Complete(str(folder), copy_files=kept).convert(str(target), quantization=_STORED_AS)
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+        tokenizer.backend_tokenizer.save(str(target / "tokenizer.json"))
     except Exception as error:  # whatever a checkpoint makes torch, transformers or the converter raise
         raise ModelUnusable(f"{name} cannot be converted: {str(error).replace(str(folder), name)}") from error
 
