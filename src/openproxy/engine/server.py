@@ -24,7 +24,7 @@ DRAIN_SECONDS = 8.0
 """Within which running work may finish after a signal."""
 CLOSE_SECONDS = 9
 """Within which connections must be closed after a signal, whatever they do."""
-SHRINK_SECONDS = 10.0
+SHRINK_SECONDS = 3.0
 """So often what bodies and answers have left free goes back to the system: single pages of it are in use for long."""
 
 _log = logging.getLogger(__name__)
