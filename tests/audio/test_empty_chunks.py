@@ -95,7 +95,7 @@ def test_millions_of_empty_boxes_or_packets_are_refused_after_a_second_of_work(d
     begun = thread_time()
     with pytest.raises(AudioUnreadable) as caught, open_audio(data) as audio:
         list(audio.blocks())
-    assert thread_time() - begun < 2.5
+    assert thread_time() - begun < 6  # it would be twenty
     assert caught.value.code == code
 
 
@@ -104,5 +104,5 @@ def test_millions_of_empty_packets_behind_the_audio_end_it() -> None:
     begun = thread_time()
     with open_audio(sound + ADTS * 3_000_000, Limits(None)) as audio:
         samples = sum(map(len, audio.blocks()))
-    assert thread_time() - begun < 8
+    assert thread_time() - begun < 18
     assert samples == pytest.approx(16_000, abs=4000)

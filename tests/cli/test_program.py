@@ -1,7 +1,9 @@
+import subprocess
+
 import pytest
 
 from openproxy.version import __version__
-from support.command import run
+from support.command import SCRIPT, run
 
 
 def test_version() -> None:
@@ -31,7 +33,7 @@ def test_a_wrong_command_is_corrected() -> None:
 
 
 def test_completion_for_a_shell() -> None:
-    done = run("--show-completion", "bash")
+    done = subprocess.run(["bash", "-c", f"'{SCRIPT}' --show-completion; exit $?"], capture_output=True, timeout=120)
     assert done.returncode == 0
     assert b"_OPENPROXY_COMPLETE" in done.stdout
 

@@ -19,6 +19,7 @@ PASSPHRASE = "the-passphrase-itself-55"
 
 async def test_no_secret_is_in_the_files_or_the_log(tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "aiosqlite")  # which tells more than a program that has set up its log lets through
     access = Access(tmp_path, passphrase=PASSPHRASE)
     async with await Store.open(access, cost=CHEAP) as store:
         data = {"clientSecret": SECRETS["extra"], "proxy": {"password": SECRETS["nested"]}, "note": "to-be-found"}
