@@ -103,6 +103,7 @@ def test_millions_of_empty_packets_behind_the_audio_end_it() -> None:
     sound = encode("adts", "aac", speechlike(1.0))
     begun = thread_time()
     with open_audio(sound + ADTS * 3_000_000, Limits(None)) as audio:
+        measured = thread_time()  # without a limit, by every packet
         samples = sum(map(len, audio.blocks()))
-    assert thread_time() - begun < 18
+    assert thread_time() - measured < (measured - begun) / 2
     assert samples == pytest.approx(16_000, abs=4000)
