@@ -13,17 +13,9 @@ from openproxy.errors import BadRequest, UpstreamError
 from openproxy.media_types import FilePart
 from openproxy.providers.bodies import multipart
 from openproxy.providers.replies import Verbatim
-from openproxy.transcript import Word
 from support.providers import AUDIO, BOUNDARY, SECRET, Passing, account, asked, spooled, transcribe
 
 DATA = Path(__file__).parents[1] / "data"
-WORDS = (
-    Word(" Hello", 0.1, 0.4),
-    Word(" there.", 0.4, 0.9),
-    Word(" How", 2.0, 2.2),
-    Word(" are", 2.2, 2.4),
-    Word(" you?", 2.4, 2.8),
-)
 
 
 def form(
