@@ -95,7 +95,7 @@ def test_millions_of_empty_boxes_or_packets_are_refused_after_a_second_of_work(d
     begun = thread_time()
     with pytest.raises(AudioUnreadable) as caught, open_audio(data) as audio:
         list(audio.blocks())
-    assert thread_time() - begun < 6  # it would be twenty
+    assert thread_time() - begun < 2.5
     assert caught.value.code == code
 
 
