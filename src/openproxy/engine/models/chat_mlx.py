@@ -12,8 +12,7 @@ import mlx_vlm
 from mlx_vlm.utils import prepare_inputs, should_add_special_tokens
 from transformers import dynamic_module_utils
 
-from openproxy.audio import RATE
-from openproxy.engine.models import chat_template, chat_wire
+from openproxy.engine.models import chat_folder, chat_template, chat_wire
 from openproxy.engine.models.chat import HOTTEST, NOT_A_NUMBER, Ask, ChatSettings, Clip, Delta, Finish, Message, Step
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.engine.models.chat_text import StopAt
@@ -46,18 +45,12 @@ class MlxChat:
         except Exception as error:  # each library that reads a part of the folder has errors of its own
             raise ModelUnusable(f"{name} does not load: {str(error).replace(str(folder), name)}") from error
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
-        extractor = getattr(self._processor, "feature_extractor", None)
-        self.takes_audio: bool | None = extractor is not None
-        if extractor is not None and extractor.sampling_rate != RATE:
-            raise ModelUnusable(f"{name} hears {extractor.sampling_rate} Hz; what is known here is {RATE} Hz")
-        self.template: str | None = settings.template or chat_template.own(self._processor, self._tokenizer)
-        if self.template is None:
-            raise ModelUnusable(f"{name} has no chat template; --chat-template-file gives it one")
+        self.takes_audio: bool | None = chat_folder.hears(self._processor, name)
+        self.template: str | None = chat_folder.template(settings, self._processor, self._tokenizer, name)
         config = self._model.config
         own = getattr(getattr(config, "text_config", config), "max_position_embeddings", None)
         self._vocabulary: int = getattr(getattr(config, "text_config", config), "vocab_size", len(self._tokenizer))
-        limits = [limit for limit in (own, settings.context) if isinstance(limit, int) and limit > 0]
-        self.context: int | None = min(limits, default=None)
+        self.context: int | None = chat_folder.context(settings, own)
         self.control_tokens = chat_template.control_tokens(self._tokenizer)
         self._audio_token: int | None = getattr(config, "audio_token_id", None)
 

@@ -11,8 +11,7 @@ import torch
 import transformers
 from transformers import LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
-from openproxy.audio import RATE
-from openproxy.engine.models import chat_template, chat_wire
+from openproxy.engine.models import chat_folder, chat_template, chat_wire
 from openproxy.engine.models.chat import HOTTEST, NOT_A_NUMBER, Ask, ChatSettings, Clip, Delta, Finish, Message, Step
 from openproxy.engine.models.chat_channel import Channel, threaded
 from openproxy.engine.models.chat_text import StopAt
@@ -57,16 +56,10 @@ class TransformersChat:
         except Exception as error:  # each library that reads a part of the folder has errors of its own
             raise ModelUnusable(f"{name} does not load: {_why(error).replace(str(folder), name)}") from error
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
-        extractor = getattr(self._processor, "feature_extractor", None)
-        self.takes_audio: bool | None = extractor is not None
-        if extractor is not None and extractor.sampling_rate != RATE:
-            raise ModelUnusable(f"{name} hears {extractor.sampling_rate} Hz; what is known here is {RATE} Hz")
-        self.template: str | None = settings.template or chat_template.own(self._processor, self._tokenizer)
-        if self.template is None:
-            raise ModelUnusable(f"{name} has no chat template; --chat-template-file gives it one")
+        self.takes_audio: bool | None = chat_folder.hears(self._processor, name)
+        self.template: str | None = chat_folder.template(settings, self._processor, self._tokenizer, name)
         own = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
-        limits = [limit for limit in (own, settings.context) if isinstance(limit, int) and limit > 0]
-        self.context: int | None = min(limits, default=None)
+        self.context: int | None = chat_folder.context(settings, own)
         self.control_tokens = chat_template.control_tokens(self._tokenizer, self._processor)
         self._audio_token = getattr(self._processor, "audio_token_id", None) or self._tokenizer.convert_tokens_to_ids(
             getattr(self._processor, "audio_token", None) or ""
